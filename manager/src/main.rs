@@ -1,0 +1,2 @@
+//! navin-manager.
+fn main() {}

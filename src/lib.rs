@@ -1,0 +1,2 @@
+//! The Navin cluster agent, in reading order.
+pub mod rules;
