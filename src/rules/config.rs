@@ -1,0 +1,193 @@
+//! The configuration of the agent, signed by the manager. CONTRACT section 3.
+
+use super::envelope::{Fault, KeyRing, open_configuration};
+use super::form::{FormError, Members, expected};
+use super::json::MAX_NUMBER;
+use super::names::{IdentityId, Label};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::fmt;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// The `type` of a configuration's payload. CONTRACT section 3.
+pub const CONFIGURATION_TYPE: &str = "navin.agent-config/v1";
+
+/// Longest host name, in characters (RFC 1035 section 2.3.4, without the final dot).
+const MAX_HOST: usize = 253;
+
+/// Who this agent is and how it behaves. CONTRACT section 3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// Whose agent this is.
+    pub tenant_id: Label,
+    /// Which cluster this is.
+    pub cluster_id: Label,
+    /// The issued identity.
+    pub identity_id: IdentityId,
+    /// The manager's gateway.
+    pub gateway_url: GatewayUrl,
+    /// The managed namespace.
+    pub namespace: Label,
+    /// Seconds that the Lease is held for.
+    pub lease_duration_s: u64,
+    /// Seconds without an answer of the gateway after which we are offline.
+    pub offline_after_s: u64,
+    /// Seconds that a poll waits, before [`Configuration::poll_wait`] bounds it.
+    pub poll_wait_s: u64,
+    /// Seconds between reports.
+    pub report_interval_s: u64,
+    /// The longest window that is accepted, in seconds.
+    pub max_validity_s: u64,
+    /// When it was issued.
+    pub issued_at: Timestamp,
+}
+
+impl Configuration {
+    /// Opens `config.json`.
+    ///
+    /// # Errors
+    /// One phrase that names the member and what was expected.
+    pub fn open(bytes: &[u8], ring: &KeyRing) -> Result<Self, ConfigError> {
+        match open_configuration(bytes, ring) {
+            Ok(verified) => Ok(verified.into_value()),
+            Err(fault) => Err(ConfigError(fault)),
+        }
+    }
+
+    /// Reads the payload of a configuration.
+    pub(super) fn from_payload(payload: &Value) -> Result<Self, FormError> {
+        let mut members = Members::of("payload", payload)?;
+        members.constant("payload.type", CONFIGURATION_TYPE)?;
+        let configuration = Self {
+            tenant_id: label(&mut members, "payload.tenant_id")?,
+            cluster_id: label(&mut members, "payload.cluster_id")?,
+            identity_id: IdentityId::parse(members.text("payload.identity_id")?)
+                .ok_or_else(|| expected("payload.identity_id", "a UUID"))?,
+            gateway_url: GatewayUrl::parse(members.text("payload.gateway_url")?)
+                .ok_or_else(|| expected("payload.gateway_url", "https://host[:port] and nothing more"))?,
+            namespace: label(&mut members, "payload.namespace")?,
+            lease_duration_s: members.number("payload.lease_duration_s", Some(15), 3, 300)?,
+            offline_after_s: members.number("payload.offline_after_s", Some(120), 5, 86_400)?,
+            poll_wait_s: members.number("payload.poll_wait_s", Some(30), 1, 30)?,
+            report_interval_s: members.number("payload.report_interval_s", Some(300), 10, 86_400)?,
+            max_validity_s: members.number("payload.max_validity_s", Some(604_800), 1, MAX_NUMBER)?,
+            issued_at: members.time("payload.issued_at")?,
+        };
+        members.end()?;
+        Ok(configuration)
+    }
+
+    /// How long a poll waits: at most a third of `offline_after_s`, at least a second.
+    #[must_use]
+    pub fn poll_wait(&self) -> Duration {
+        Duration::from_secs(self.poll_wait_s.min(self.offline_after_s.div_euclid(3)).max(1))
+    }
+
+    /// How long the Lease is held for.
+    #[must_use]
+    pub fn lease_duration(&self) -> Duration {
+        Duration::from_secs(self.lease_duration_s)
+    }
+
+    /// How long without an answer makes us offline.
+    #[must_use]
+    pub fn offline_after(&self) -> Duration {
+        Duration::from_secs(self.offline_after_s)
+    }
+
+    /// How long between reports.
+    #[must_use]
+    pub fn report_interval(&self) -> Duration {
+        Duration::from_secs(self.report_interval_s)
+    }
+}
+
+fn label(members: &mut Members<'_>, member: &'static str) -> Result<Label, FormError> {
+    Label::parse(members.text(member)?).ok_or_else(|| expected(member, "an RFC 1123 label"))
+}
+
+/// Why a configuration is refused: one phrase, such as
+/// `payload.lease_duration_s: expected 3 to 300, found 2`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfigError(pub Fault);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// `https://host[:port]`: no other scheme, no path, query, fragment or user info. CONTRACT section 3.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GatewayUrl {
+    text: String,
+    host: String,
+    port: u16,
+}
+
+impl GatewayUrl {
+    /// The one constructor.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let authority = text.strip_prefix("https://")?;
+        let (host, port) = if let Some(rest) = authority.strip_prefix('[') {
+            let (address, port) = rest.split_once(']')?;
+            address.parse::<Ipv6Addr>().ok()?;
+            (address, port)
+        } else {
+            let end = authority.find(':').unwrap_or(authority.len());
+            let (name, port) = authority.split_at_checked(end)?;
+            is_host(name).then_some((name, port))?
+        };
+        let port = if port.is_empty() { 443 } else { read_port(port.strip_prefix(':')?)? };
+        Some(Self { text: text.to_owned(), host: host.to_owned(), port })
+    }
+
+    /// The whole URL, which a path can be added to.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The host: a name, or an address without brackets.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// The port; 443 where none is given.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
+
+impl fmt::Display for GatewayUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// A DNS name or an IPv4 address in the usual four parts: what ends in a number is one.
+fn is_host(text: &str) -> bool {
+    let labels = text.split('.').all(|label| {
+        (1..=63).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+    });
+    let numeric = text.rsplit('.').next().is_some_and(|last| last.bytes().all(|b| b.is_ascii_digit()));
+    labels && text.len() <= MAX_HOST && (!numeric || text.parse::<Ipv4Addr>().is_ok())
+}
+
+/// 1 to 65535 in decimal without leading zeros.
+fn read_port(text: &str) -> Option<u16> {
+    if text.starts_with('0') || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    text.parse().ok()
+}

@@ -1,0 +1,237 @@
+//! Strict JSON in, canonical JSON (RFC 8785) out. CONTRACT section 2.
+//!
+//! Two readers share one visitor: [`parse`] for what is signed, [`parse_foreign`] for what the API
+//! server and the state hold. Neither ever goes through `serde_json::Value`'s own reader: that one
+//! keeps the last of duplicate members in silence, and turns an object whose first member is named
+//! `$serde_json::private::RawValue` into something else.
+//!
+//! Numbers are normalised while they are read: an integral value becomes an integer, `-0` becomes
+//! `0`. So equal numbers are equal `Value`s, and what is written again is canonical.
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Number, Value};
+use std::cell::Cell;
+use std::fmt;
+
+mod canonical;
+pub mod plain;
+#[cfg(test)]
+mod tests;
+
+pub use canonical::canonical;
+
+/// Largest envelope on the wire, in bytes. CONTRACT section 2.
+pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;
+
+/// Deepest nesting of arrays and objects, the outermost counted as one. CONTRACT section 2.
+pub const MAX_DEPTH: usize = 64;
+
+/// Largest magnitude of a number: 2^53-1. CONTRACT section 2.
+pub const MAX_NUMBER: u64 = 9_007_199_254_740_991;
+
+/// The same limit as a double, which holds it exactly.
+const MAX_NUMBER_F64: f64 = 9_007_199_254_740_991.0;
+
+/// Depth at which foreign JSON is refused; `serde_json` itself stops at 127.
+const MAX_FOREIGN_DEPTH: usize = 120;
+
+/// Why a text is not JSON that we take. CONTRACT section 2, "parsing is strict".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JsonError {
+    /// More bytes than the caller allows.
+    TooLarge,
+    /// Not UTF-8.
+    NotUtf8,
+    /// Not JSON: bad syntax, a lone surrogate, a byte order mark, a number beyond a double, or
+    /// anything after the value.
+    Syntax,
+    /// One object has two members of one name.
+    DuplicateMember,
+    /// Nested deeper than allowed.
+    TooDeep,
+    /// A number of magnitude above 2^53-1.
+    NumberTooLarge,
+}
+
+impl fmt::Display for JsonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::TooLarge => "too many bytes",
+            Self::NotUtf8 => "not UTF-8",
+            Self::Syntax => "not one JSON value",
+            Self::DuplicateMember => "duplicate member name",
+            Self::TooDeep => "nested too deep",
+            Self::NumberTooLarge => "number above 2^53-1",
+        })
+    }
+}
+
+/// Reads strict I-JSON of at most `max_bytes`. CONTRACT section 2.
+///
+/// # Errors
+/// What the contract refuses as `invalid_envelope` for its JSON alone.
+pub fn parse(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
+    read(bytes, max_bytes, &Reader::new(MAX_DEPTH, true))
+}
+
+/// Reads JSON that others wrote (the API server, the state): as strict as [`parse`], but deeper,
+/// and with numbers of any size, which stay as they are.
+///
+/// # Errors
+/// Not JSON, duplicate member names, too many bytes, or nested too deep.
+pub fn parse_foreign(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
+    read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false))
+}
+
+/// Normalises the numbers of a value that was not read by this module. Numbers above 2^53-1 stay.
+#[must_use]
+pub fn normalise(value: Value) -> Value {
+    match value {
+        Value::Null | Value::Bool(_) | Value::String(_) => value,
+        Value::Number(number) => Value::Number(normal_number(number)),
+        Value::Array(items) => Value::Array(items.into_iter().map(normalise).collect()),
+        Value::Object(members) => {
+            Value::Object(members.into_iter().map(|(name, member)| (name, normalise(member))).collect())
+        }
+    }
+}
+
+fn read(bytes: &[u8], max_bytes: usize, reader: &Reader) -> Result<Value, JsonError> {
+    if bytes.len() > max_bytes {
+        return Err(JsonError::TooLarge);
+    }
+    let text = str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?;
+    let mut source = serde_json::Deserializer::from_str(text);
+    let value = Node { reader, depth: 0 }
+        .deserialize(&mut source)
+        .map_err(|_| reader.error.get().unwrap_or(JsonError::Syntax))?;
+    source.end().map_err(|_| JsonError::Syntax)?;
+    Ok(value)
+}
+
+fn normal_number(number: Number) -> Number {
+    if number.is_f64() { number.as_f64().and_then(float).unwrap_or(number) } else { number }
+}
+
+/// The number for a double: an integer where the double is one within 2^53-1.
+fn float(value: f64) -> Option<Number> {
+    if value.fract() == 0.0 && value.abs() <= MAX_NUMBER_F64 {
+        // No `as`: the text of an integral double parses exactly. "-0" parses as 0.
+        return format!("{value:.0}").parse::<i64>().ok().map(Number::from);
+    }
+    Number::from_f64(value)
+}
+
+/// The limits of one reading, and why it failed: serde's errors can carry only text.
+struct Reader {
+    max_depth: usize,
+    bounded_numbers: bool,
+    error: Cell<Option<JsonError>>,
+}
+
+impl Reader {
+    fn new(max_depth: usize, bounded_numbers: bool) -> Self {
+        Self { max_depth, bounded_numbers, error: Cell::new(None) }
+    }
+
+    fn fail<E: Error>(&self, error: JsonError) -> E {
+        self.error.set(Some(error));
+        E::custom(error)
+    }
+}
+
+/// One value at a depth: the seed and the visitor of it.
+#[derive(Clone, Copy)]
+struct Node<'r> {
+    reader: &'r Reader,
+    depth: usize,
+}
+
+impl<'r> Node<'r> {
+    /// The node of what is inside this array or object.
+    fn inside<E: Error>(self) -> Result<Node<'r>, E> {
+        let depth = self.depth.saturating_add(1);
+        if depth > self.reader.max_depth {
+            return Err(self.reader.fail(JsonError::TooDeep));
+        }
+        Ok(Node { reader: self.reader, depth })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Node<'_> {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
+        source.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Node<'_> {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
+        if self.reader.bounded_numbers && value > MAX_NUMBER {
+            return Err(self.reader.fail(JsonError::NumberTooLarge));
+        }
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
+        if self.reader.bounded_numbers && value.unsigned_abs() > MAX_NUMBER {
+            return Err(self.reader.fail(JsonError::NumberTooLarge));
+        }
+        Ok(Value::Number(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        if self.reader.bounded_numbers && value.abs() > MAX_NUMBER_F64 {
+            return Err(self.reader.fail(JsonError::NumberTooLarge));
+        }
+        match float(value) {
+            Some(number) => Ok(Value::Number(number)),
+            None => Err(self.reader.fail(JsonError::Syntax)),
+        }
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::String(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        Ok(Value::String(value))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
+        let mut items = Vec::new();
+        while let Some(item) = source.next_element_seed(inside)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut source: A) -> Result<Value, A::Error> {
+        let inside = self.inside()?;
+        let mut members = Map::new();
+        while let Some(name) = source.next_key::<String>()? {
+            if members.contains_key(&name) {
+                return Err(self.reader.fail(JsonError::DuplicateMember));
+            }
+            let member = source.next_value_seed(inside)?;
+            members.insert(name, member);
+        }
+        Ok(Value::Object(members))
+    }
+}

@@ -1,0 +1,108 @@
+//! The vectors, and what they do not show.
+
+use super::*;
+use crate::rules::vectors;
+use serde::Deserialize;
+use serde_json::json;
+
+#[test]
+fn every_text_of_the_vectors_is_taken_or_refused_as_told() {
+    let cases = vectors::load("json.json");
+    for case in cases["cases"].as_array().unwrap() {
+        let text = vectors::base64(&case["text_b64"]);
+        let got = parse(&text, MAX_ENVELOPE_BYTES).ok().map(|value| canonical(&value).into_bytes());
+        let wanted = (case["expect"] == "accepted").then(|| vectors::base64(&case["canonical_b64"]));
+        assert_eq!(got, wanted, "{}", case["name"]);
+    }
+}
+
+#[test]
+fn every_double_of_the_vectors_is_written_as_ecmascript_does() {
+    let cases = vectors::load("numbers.json");
+    for case in cases["cases"].as_array().unwrap() {
+        let bits = u64::from_str_radix(case[0].as_str().unwrap(), 16).unwrap();
+        let text = case[1].as_str().unwrap();
+        let number = Number::from_f64(f64::from_bits(bits)).unwrap();
+        assert_eq!(canonical(&normalise(Value::Number(number))), text);
+        assert_eq!(canonical(&parse(text.as_bytes(), 100).unwrap()), text);
+    }
+}
+
+#[test]
+fn doubles_beyond_the_limit_are_written_as_ecmascript_does() {
+    for (double, text) in [
+        (1e21, "1e+21"),
+        (1e20, "100000000000000000000"),
+        (1.797_693_134_862_315_7e308, "1.7976931348623157e+308"),
+        (-1.5e300, "-1.5e+300"),
+        (1e-6, "0.000001"),
+        (1e-7, "1e-7"),
+        (-5e-324, "-5e-324"),
+    ] {
+        assert_eq!(canonical(&json!(double)), text);
+    }
+    assert_eq!(canonical(&json!(9_007_199_254_740_993_u64)), "9007199254740992");
+}
+
+#[test]
+fn a_number_in_any_notation_is_the_same_value() {
+    let value = parse(b"[100,1.0E+2,100.0,1000e-1,-0,-0.0,0e9,0]", 100).unwrap();
+    assert_eq!(value, json!([100, 100, 100, 100, 0, 0, 0, 0]));
+}
+
+#[test]
+fn magnitudes_above_the_limit_are_refused_in_any_notation() {
+    for text in ["9007199254740991", "-9007199254740991", "9007199254740991.0", "9.007199254740991e15"] {
+        assert!(parse(text.as_bytes(), 100).is_ok(), "{text}");
+    }
+    for text in ["9007199254740992", "-9007199254740992", "9007199254740992.0", "9.1e15", "1e16", "-1e300"] {
+        assert_eq!(parse(text.as_bytes(), 100), Err(JsonError::NumberTooLarge), "{text}");
+        assert!(parse_foreign(text.as_bytes(), 100).is_ok(), "{text}");
+    }
+}
+
+#[test]
+fn depth_is_the_number_of_open_brackets() {
+    let nested = |depth: usize| format!("{}1{}", "[".repeat(depth), "]".repeat(depth));
+    assert!(parse(nested(64).as_bytes(), 1000).is_ok());
+    assert_eq!(parse(nested(65).as_bytes(), 1000), Err(JsonError::TooDeep));
+    assert!(parse_foreign(nested(120).as_bytes(), 1000).is_ok());
+    assert_eq!(parse_foreign(nested(121).as_bytes(), 1000), Err(JsonError::TooDeep));
+    assert!(parse("[".repeat(200_000).as_bytes(), MAX_ENVELOPE_BYTES).is_err());
+}
+
+#[test]
+fn duplicates_are_found_at_any_depth_and_through_escapes() {
+    for text in [r#"{"a":1,"a":1}"#, r#"[{"x":{"a":1,"\u0061":1}}]"#] {
+        assert_eq!(parse(text.as_bytes(), 100), Err(JsonError::DuplicateMember));
+        assert_eq!(parse_foreign(text.as_bytes(), 100), Err(JsonError::DuplicateMember));
+    }
+}
+
+#[derive(Deserialize)]
+struct Holder {
+    #[serde(with = "plain")]
+    inner: Value,
+}
+
+#[test]
+fn magic_member_names_of_serde_json_are_plain_members() {
+    for name in ["$serde_json::private::RawValue", "$serde_json::private::Number"] {
+        let text = format!(r#"{{"{name}":"1"}}"#);
+        assert!(parse(text.as_bytes(), 100).unwrap().is_object(), "{name}");
+        let held: Holder = serde_json::from_str(&format!(r#"{{"inner":{text}}}"#)).unwrap();
+        assert!(held.inner.is_object(), "{name}");
+    }
+}
+
+#[test]
+fn the_size_is_counted_in_bytes() {
+    assert!(parse(b"\"12345678\"", 10).is_ok());
+    assert_eq!(parse(b"\"123456789\"", 10), Err(JsonError::TooLarge));
+}
+
+#[test]
+fn numbers_of_live_objects_are_normalised_and_big_ones_left() {
+    let live = serde_json::from_str(r#"{"a":[1.0,-0.0,18446744073709551615,1e300,0.5]}"#).unwrap();
+    assert_eq!(normalise(live), json!({"a": [1, 0, u64::MAX, 1e300, 0.5]}));
+}

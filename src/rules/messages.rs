@@ -1,0 +1,292 @@
+//! The contract's commands: what one says, what it asks for, why one is refused. CONTRACT section 2.
+
+use super::form::{FormError, Members, expected};
+use super::json::MAX_NUMBER;
+use super::names::{CommandId, ComponentName, Label, Nonce, Sequence};
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::fmt;
+
+mod receipt;
+#[cfg(test)]
+mod tests;
+
+pub use receipt::{Receipt, ReceiptType, Source, Stamp, Status};
+
+/// The `type` of a command's payload. CONTRACT section 2.
+pub const COMMAND_TYPE: &str = "navin.command/v1";
+
+/// The payload of a command, in the right form. CONTRACT section 2.
+#[derive(Clone, PartialEq)]
+pub struct Command {
+    /// The manager's identifier.
+    pub command_id: CommandId,
+    /// Whose command it is.
+    pub tenant_id: Label,
+    /// The identifier of the cluster that it is for.
+    pub target: Label,
+    /// What to do, as it was sent: [`Operation::of`] says whether we know it.
+    pub operation: String,
+    /// The arguments of the operation, as they were sent.
+    pub arguments: Map<String, Value>,
+    /// Used once.
+    pub nonce: Nonce,
+    /// The place in the order of approval.
+    pub sequence: Sequence,
+    /// The window's first moment.
+    pub not_before: Timestamp,
+    /// The window's last moment, included.
+    pub not_after: Timestamp,
+}
+
+impl Command {
+    /// Reads a payload. `max_validity_s` is the longest window; `None` for what was accepted
+    /// before, when it may have been another.
+    ///
+    /// # Errors
+    /// What the contract refuses as `invalid_envelope`, named by its member.
+    pub fn from_payload(payload: &Value, max_validity_s: Option<u64>) -> Result<Self, FormError> {
+        let mut members = Members::of("payload", payload)?;
+        members.constant("payload.type", COMMAND_TYPE)?;
+        let command = Self {
+            command_id: CommandId::parse(members.text("payload.command_id")?)
+                .ok_or_else(|| expected("payload.command_id", "a UUID"))?,
+            tenant_id: Label::parse(members.text("payload.tenant_id")?)
+                .ok_or_else(|| expected("payload.tenant_id", "a label"))?,
+            target: read_target(members.value("payload.target")?)?,
+            operation: members.text("payload.operation")?.to_owned(),
+            arguments: members
+                .value("payload.arguments")?
+                .as_object()
+                .cloned()
+                .ok_or_else(|| expected("payload.arguments", "an object"))?,
+            nonce: Nonce::parse(members.text("payload.nonce")?)
+                .ok_or_else(|| expected("payload.nonce", "22 to 64 characters of A-Z a-z 0-9 _ -"))?,
+            sequence: Sequence::new(members.number("payload.sequence", None, 1, MAX_NUMBER)?)
+                .ok_or_else(|| expected("payload.sequence", "1 to 2^53-1"))?,
+            not_before: members.time("payload.not_before")?,
+            not_after: members.time("payload.not_after")?,
+        };
+        members.end()?;
+        let length = command.not_after.duration_since(command.not_before);
+        if length.is_negative() {
+            return Err(expected("payload.not_after", "a time not before payload.not_before"));
+        }
+        if max_validity_s.is_some_and(|longest| length > seconds(longest)) {
+            return Err(expected("payload.not_after", "a window of at most max_validity_s"));
+        }
+        Ok(command)
+    }
+
+    /// When what a command leaves behind (a tombstone, a failed mark) may be forgotten: when its
+    /// `not_before` and the longest window are past. CONTRACT section 6.
+    #[must_use]
+    pub fn forget_after(&self, max_validity_s: u64) -> Timestamp {
+        self.not_before.checked_add(seconds(max_validity_s)).unwrap_or(Timestamp::MAX)
+    }
+}
+
+/// Without the arguments, which may hold anything.
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Command")
+            .field("command_id", &self.command_id)
+            .field("nonce", &self.nonce)
+            .field("sequence", &self.sequence)
+            .finish_non_exhaustive()
+    }
+}
+
+fn seconds(count: u64) -> SignedDuration {
+    SignedDuration::from_secs(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn read_target(value: &Value) -> Result<Label, FormError> {
+    let mut members = Members::of("payload.target", value)?;
+    members.constant("payload.target.kind", "cluster")?;
+    let id = members.text("payload.target.id")?;
+    members.end()?;
+    Label::parse(id).ok_or_else(|| expected("payload.target.id", "a label"))
+}
+
+/// An operation that we know, with its arguments in the right form. CONTRACT section 2.
+#[derive(Clone, PartialEq)]
+pub enum Operation {
+    /// `managedcomponent.apply`
+    Apply {
+        /// The component.
+        name: ComponentName,
+        /// Its whole `spec`.
+        spec: Map<String, Value>,
+    },
+    /// `managedcomponent.delete`
+    Delete {
+        /// The component.
+        name: ComponentName,
+    },
+    /// `inventory.report`
+    InventoryReport,
+}
+
+impl Operation {
+    /// What a command asks for.
+    ///
+    /// # Errors
+    /// `unknown_operation`, or `invalid_arguments`.
+    pub fn of(command: &Command) -> Result<Self, Refusal> {
+        let arguments = Members::over("arguments", &command.arguments);
+        let read = match command.operation.as_str() {
+            "managedcomponent.apply" => read_apply(arguments),
+            "managedcomponent.delete" => read_delete(arguments),
+            "inventory.report" => read_report(arguments),
+            _ => {
+                let message = "payload.operation: not an operation of this agent";
+                return Err(Refusal::of(command, Reason::UnknownOperation, message));
+            }
+        };
+        read.map_err(|error| Refusal::of(command, Reason::InvalidArguments, &error.to_string()))
+    }
+
+    /// Whether it is refused while offline. All are that are not listed as read only.
+    #[must_use]
+    pub fn sensitive(&self) -> bool {
+        match self {
+            Self::Apply { .. } | Self::Delete { .. } => true,
+            Self::InventoryReport => false,
+        }
+    }
+
+    /// The component that it is about.
+    #[must_use]
+    pub fn name(&self) -> Option<&ComponentName> {
+        match self {
+            Self::Apply { name, .. } | Self::Delete { name } => Some(name),
+            Self::InventoryReport => None,
+        }
+    }
+}
+
+/// Without the spec, which may hold anything.
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apply { name, .. } => write!(f, "Apply({name})"),
+            Self::Delete { name } => write!(f, "Delete({name})"),
+            Self::InventoryReport => f.write_str("InventoryReport"),
+        }
+    }
+}
+
+fn read_apply(mut members: Members<'_>) -> Result<Operation, FormError> {
+    let name = read_name(&mut members)?;
+    let spec = members.value("arguments.spec")?;
+    members.end()?;
+    let spec = spec.as_object().cloned().ok_or_else(|| expected("arguments.spec", "an object"))?;
+    Ok(Operation::Apply { name, spec })
+}
+
+fn read_delete(mut members: Members<'_>) -> Result<Operation, FormError> {
+    let name = read_name(&mut members)?;
+    members.end()?;
+    Ok(Operation::Delete { name })
+}
+
+fn read_report(members: Members<'_>) -> Result<Operation, FormError> {
+    members.end()?;
+    Ok(Operation::InventoryReport)
+}
+
+fn read_name(members: &mut Members<'_>) -> Result<ComponentName, FormError> {
+    ComponentName::parse(members.text("arguments.name")?)
+        .ok_or_else(|| expected("arguments.name", "an RFC 1123 subdomain"))
+}
+
+/// The reason codes of receipts. CONTRACT section 2, in the order of checks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reason {
+    /// Not an envelope of the contract's form.
+    InvalidEnvelope,
+    /// Signed by a key that is not trusted.
+    UnknownKey,
+    /// The signature does not verify.
+    InvalidSignature,
+    /// For another tenant.
+    WrongTenant,
+    /// For another cluster.
+    WrongTarget,
+    /// The nonce has its outcome already.
+    NonceReplayed,
+    /// After its window.
+    Expired,
+    /// Before its window.
+    NotYetValid,
+    /// An operation that we do not know.
+    UnknownOperation,
+    /// Arguments of another form than the operation's.
+    InvalidArguments,
+    /// A later command for the same name has succeeded.
+    Superseded,
+    /// Dated before the state was lost.
+    StateLost,
+    /// Sensitive, while offline.
+    ManagerUnreachable,
+    /// The desired state would exceed its limit.
+    TooLarge,
+    /// The API server's final answer.
+    KubernetesRefused,
+    /// No final answer of the API server in time.
+    KubernetesUnavailable,
+}
+
+impl Reason {
+    /// The code as it is written in receipts and counters.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidEnvelope => "invalid_envelope",
+            Self::UnknownKey => "unknown_key",
+            Self::InvalidSignature => "invalid_signature",
+            Self::WrongTenant => "wrong_tenant",
+            Self::WrongTarget => "wrong_target",
+            Self::NonceReplayed => "nonce_replayed",
+            Self::Expired => "expired",
+            Self::NotYetValid => "not_yet_valid",
+            Self::UnknownOperation => "unknown_operation",
+            Self::InvalidArguments => "invalid_arguments",
+            Self::Superseded => "superseded",
+            Self::StateLost => "state_lost",
+            Self::ManagerUnreachable => "manager_unreachable",
+            Self::TooLarge => "too_large",
+            Self::KubernetesRefused => "kubernetes_refused",
+            Self::KubernetesUnavailable => "kubernetes_unavailable",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a command is not run. CONTRACT section 2, "order of checks".
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The first check that failed.
+    pub reason: Reason,
+    /// For people; holds nothing of a spec.
+    pub message: String,
+    /// Whom the receipt is for, where that could be read. Without them there is no receipt.
+    pub ids: Option<(CommandId, Nonce)>,
+}
+
+impl Refusal {
+    /// A refusal of a command that could be read.
+    #[must_use]
+    pub fn of(command: &Command, reason: Reason, message: &str) -> Self {
+        let ids = Some((command.command_id.clone(), command.nonce.clone()));
+        Self { reason, message: message.to_owned(), ids }
+    }
+}
