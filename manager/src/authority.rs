@@ -69,8 +69,7 @@ impl Authority {
             return Err(Failure::damaged(&path, "not of the key in ca.key"));
         }
         let subject = parsed.tbs_certificate.subject.as_raw().to_vec();
-        let issuer =
-            Issuer::from_ca_cert_der(&der, key).map_err(|error| Failure::damaged(&path, error))?;
+        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|error| Failure::damaged(&path, error))?;
         Ok(Self { issuer, pem, der, subject })
     }
 

@@ -57,13 +57,13 @@ fn write_new(path: &Path, bytes: &[u8], mode: u32) -> std::io::Result<()> {
 /// Waits for the lock of a folder. It is held until the file is dropped, or the process is gone.
 pub(crate) fn lock_folder(folder: &Path) -> Result<File, Failure> {
     let path = folder.join(".lock");
-    let file = open_lock(&path)?;
+    let file = open_private(&path)?;
     file.lock().map_err(|error| Failure::file(&path, error))?;
     Ok(file)
 }
 
-/// Opens a lock file, made where it is not there.
-pub(crate) fn open_lock(path: &Path) -> Result<File, Failure> {
+/// Opens a private file for its lock; made, empty, where it is not there.
+pub(crate) fn open_private(path: &Path) -> Result<File, Failure> {
     OpenOptions::new()
         .write(true)
         .create(true)

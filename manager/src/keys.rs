@@ -44,9 +44,12 @@ impl Keys {
         Ok(Self { authority, certificate, key, signer })
     }
 
-    /// Opens the signing key alone.
+    /// Opens the signing key alone, which must be there: no agent would trust a new one.
     pub(crate) fn open_signer(folder: &Path) -> Result<Signer, Failure> {
-        files::make_folder(folder)?;
+        let key = folder.join("signing.key");
+        if !key.exists() {
+            return Err(Failure::damaged(&key, "missing; `serve` makes it at its first start"));
+        }
         let _lock = files::lock_folder(folder)?;
         Signer::open(folder)
     }

@@ -20,6 +20,7 @@ mod rest;
 mod run;
 mod serve;
 mod signing;
+mod stop;
 mod store;
 mod wake;
 

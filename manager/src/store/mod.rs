@@ -57,9 +57,11 @@ impl Store {
     pub(crate) async fn open(folder: &Path) -> Result<Self, Failure> {
         files::make_folder(folder)?;
         let _lock = files::lock_folder(folder)?;
+        let path = folder.join("manager.db");
+        // Made here, for SQLite would let everyone read it. What is beside it takes its mode.
+        drop(files::open_private(&path)?);
         let options = SqliteConnectOptions::new()
-            .filename(folder.join("manager.db"))
-            .create_if_missing(true)
+            .filename(&path)
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full)
             .foreign_keys(true)

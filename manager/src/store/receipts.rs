@@ -97,12 +97,10 @@ impl Store {
 
     /// The first receipts of a command.
     pub(crate) async fn receipts(&self, command_id: &str) -> Result<Vec<(i64, String)>, StoreError> {
-        Ok(sqlx::query_as(
-            "SELECT received_at, body FROM receipts WHERE command_id = $1 ORDER BY receipt_id",
-        )
-        .bind(command_id)
-        .fetch_all(&self.pool)
-        .await?)
+        Ok(sqlx::query_as("SELECT received_at, body FROM receipts WHERE command_id = $1 ORDER BY receipt_id")
+            .bind(command_id)
+            .fetch_all(&self.pool)
+            .await?)
     }
 }
 

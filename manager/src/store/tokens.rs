@@ -18,13 +18,15 @@ impl Store {
     /// Keeps a new token.
     pub(crate) async fn add_token(&self, token: &Token, hash: &str) -> Result<(), StoreError> {
         let mut change = self.change().await?;
-        sqlx::query("INSERT INTO tokens (token_id, tenant_id, token_hash, created_at) VALUES ($1, $2, $3, $4)")
-            .bind(&token.token_id)
-            .bind(&token.tenant_id)
-            .bind(hash)
-            .bind(now_ms())
-            .execute(&mut *change)
-            .await?;
+        sqlx::query(
+            "INSERT INTO tokens (token_id, tenant_id, token_hash, created_at) VALUES ($1, $2, $3, $4)",
+        )
+        .bind(&token.token_id)
+        .bind(&token.tenant_id)
+        .bind(hash)
+        .bind(now_ms())
+        .execute(&mut *change)
+        .await?;
         let entry = Entry {
             tenant_id: Some(&token.tenant_id),
             cluster_id: None,
