@@ -91,8 +91,8 @@ impl Authority {
     /// A certificate for the server's key and its names.
     pub(crate) fn server(&self, key: &KeyPair, names: &[String]) -> Result<String, Failure> {
         let (mut params, _) = params("navin-manager", SERVER_DAYS)?;
-        let named = CertificateParams::new(names).map_err(certificate_error)?;
-        params.subject_alt_names = named.subject_alt_names;
+        let alternatives = CertificateParams::new(names).map_err(certificate_error)?;
+        params.subject_alt_names = alternatives.subject_alt_names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         params.use_authority_key_identifier_extension = true;
@@ -169,6 +169,7 @@ fn time_of(seconds: i64) -> Result<OffsetDateTime, Failure> {
         .map_err(|_| Failure::System("the clock is beyond the calendar".to_owned()))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the signature that map_err wants")]
 fn certificate_error(error: rcgen::Error) -> Failure {
     Failure::System(format!("cannot make a certificate: {error}"))
 }

@@ -83,7 +83,7 @@ pub(crate) struct Serve {
     pub(crate) gateway_listen: SocketAddr,
     /// DNS name or IP address that the server certificate is for; may be repeated
     ///
-    /// localhost, 127.0.0.1 and ::1 are always among them. A certificate that lacks a name is made
+    /// localhost, 127.0.0.1 and `::1` are always among them. A certificate that lacks a name is made
     /// anew from the same key.
     #[arg(long = "server-name", value_name = "NAME")]
     pub(crate) server_names: Vec<String>,

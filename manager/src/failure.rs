@@ -50,6 +50,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// A file that cannot be used, and why.
+    #[expect(clippy::needless_pass_by_value, reason = "literals and errors alike")]
     pub(crate) fn damaged(path: &Path, problem: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), problem: problem.to_string() }
     }

@@ -18,7 +18,7 @@ pub(crate) enum BodyError {
 /// Reads a body of at most `limit` bytes.
 pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
     to_bytes(body, limit).await.map_err(|error| {
-        let too_large = error.source().is_some_and(|source| source.is::<LengthLimitError>());
+        let too_large = error.source().is_some_and(<dyn Error>::is::<LengthLimitError>);
         if too_large { BodyError::TooLarge } else { BodyError::Broken }
     })
 }

@@ -2,7 +2,7 @@
 //! due, but not those that another living process has just delivered.
 //!
 //! Each process holds a lock on a file of its own; the system lets go of it when the process ends,
-//! however it ends. So a file that can be locked is a dead process's. SQLite wants all processes on
+//! however it ends. So a file that can be locked is a dead process's. `SQLite` wants all processes on
 //! one machine, and so does this.
 
 use crate::failure::Failure;

@@ -22,7 +22,7 @@ use tokio_rustls::TlsAcceptor;
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a client may take for the head of a request, or leave a connection idle.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Most bytes of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;

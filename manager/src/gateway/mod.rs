@@ -24,7 +24,7 @@ use std::time::Duration;
 pub(crate) const MAX_CONNECTIONS: usize = 4096;
 
 /// How long a request may take: the longest poll and what is around it.
-const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The routes.
 pub(crate) fn router(app: &Shared) -> Router {

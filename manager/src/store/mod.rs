@@ -1,8 +1,9 @@
-//! All that must outlive the process: one SQLite database, which several processes may share.
+//! All that must outlive the process: one `SQLite` database, which several processes may share.
 //!
 //! Every change is one transaction that takes the write lock at its beginning, so that what it read
 //! is still true when it writes, and that is on the disk (`synchronous=FULL`) before anything is
-//! answered. The statements keep to what PostgreSQL reads too.
+//! answered. The statements keep to what `PostgreSQL` reads too.
+#![expect(clippy::struct_field_names, reason = "fields are named as the columns are")]
 
 use crate::failure::Failure;
 use crate::files;
