@@ -1,12 +1,12 @@
 //! Identities of agents.
 
 use super::clusters::stored;
-use super::{Operator, Problem, answer, end, read_object, secret};
+use super::{Operator, Problem, Segments, answer, end, read_object, secret};
 use crate::app::Shared;
 use crate::issue;
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, json};
@@ -25,7 +25,7 @@ const SETTINGS: [&str; 6] = [
 pub(crate) async fn issue(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
-    Path(cluster_id): Path<String>,
+    Segments(cluster_id): Segments<String>,
     body: Body,
 ) -> Result<Response, Problem> {
     let mut members = read_object(body).await?;

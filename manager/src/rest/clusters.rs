@@ -1,6 +1,6 @@
 //! Clusters: registered, and shown with what their agents told.
 
-use super::{Operator, Problem, answer, end, read_object, take_text};
+use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
 use crate::app::Shared;
 use crate::clock::{self, now_ms};
 use crate::issue::DEFAULT_MAX_VALIDITY_S;
@@ -9,7 +9,7 @@ use crate::store::clusters::{self, Cluster};
 use crate::store::commit;
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use navin_cluster_agent::rules::json;
@@ -62,7 +62,12 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let mut shown = Vec::new();
     for cluster in app.store.clusters(operator.tenant(), None).await? {
-        shown.push(view(&app, &operator, &cluster).await?);
+        let mut view = view(&app, &operator, &cluster).await?;
+        // Up to megabytes each: only where one cluster is asked for.
+        if let Some(members) = view.as_object_mut() {
+            members.retain(|name, _| name != "report" && name != "components");
+        }
+        shown.push(view);
     }
     Ok(answer(StatusCode::OK, &json!({ "clusters": shown })))
 }
@@ -71,7 +76,7 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
-    Path(cluster_id): Path<String>,
+    Segments(cluster_id): Segments<String>,
 ) -> Result<Response, Problem> {
     Ok(answer(StatusCode::OK, &one(&app, &operator, &cluster_id).await?))
 }

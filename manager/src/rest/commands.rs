@@ -1,7 +1,7 @@
 //! Commands: queued, and shown with their receipts.
 
 use super::clusters::stored;
-use super::{Operator, Problem, answer, end, read_object, take_text};
+use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
 use crate::app::Shared;
 use crate::clock;
 use crate::issue::{self, DEFAULT_VALID_FOR_S, Request};
@@ -10,7 +10,7 @@ use crate::store::commands::Command;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::rejection::QueryRejection;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Query, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
@@ -33,7 +33,7 @@ pub(crate) struct PageOf {
 pub(crate) async fn queue(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
-    Path(cluster_id): Path<String>,
+    Segments(cluster_id): Segments<String>,
     body: Body,
 ) -> Result<Response, Problem> {
     let mut members = read_object(body).await?;
@@ -62,7 +62,7 @@ pub(crate) async fn queue(
 pub(crate) async fn list(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
-    Path(cluster_id): Path<String>,
+    Segments(cluster_id): Segments<String>,
     page: Result<Query<PageOf>, QueryRejection>,
 ) -> Result<Response, Problem> {
     let Query(page) = page.map_err(|_| Problem::bad_request("limit, before_sequence: expected numbers"))?;
@@ -80,7 +80,7 @@ pub(crate) async fn list(
 pub(crate) async fn show(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
-    Path((cluster_id, command_id)): Path<(String, String)>,
+    Segments((cluster_id, command_id)): Segments<(String, String)>,
 ) -> Result<Response, Problem> {
     let cluster = operator.cluster(cluster_id);
     Ok(answer(StatusCode::OK, &one(&app, &cluster, &command_id).await?))

@@ -1,11 +1,11 @@
 //! The last inventory of a cluster.
 
 use super::clusters::stored;
-use super::{Operator, Problem, answer};
+use super::{Operator, Problem, Segments, answer};
 use crate::app::Shared;
 use crate::clock;
 use axum::Extension;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
@@ -14,7 +14,7 @@ use serde_json::json;
 pub(crate) async fn show(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
-    Path(cluster_id): Path<String>,
+    Segments(cluster_id): Segments<String>,
 ) -> Result<Response, Problem> {
     let cluster = operator.cluster(cluster_id);
     let found = app.store.inventory(&cluster).await?;

@@ -19,13 +19,15 @@ use crate::store::audit::Entry;
 use crate::store::tokens::Token;
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::http::request::Parts;
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use navin_cluster_agent::rules::json;
 use problem::Problem;
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -133,6 +135,20 @@ async fn audit_refused(
         detail: status.as_str(),
     };
     Ok(app.store.audit_refused(entry).await?)
+}
+
+/// The parts of the path; what cannot be read is told as a problem.
+struct Segments<T>(T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
+        match Path::from_request_parts(parts, app).await {
+            Ok(Path(segments)) => Ok(Self(segments)),
+            Err(_) => Err(Problem::bad_request("the path is not text")),
+        }
+    }
 }
 
 /// Reads a body as strict JSON: what is refused in an envelope is refused here.

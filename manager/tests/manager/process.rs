@@ -1,9 +1,12 @@
 //! The program as a process: its end, its files, its exit codes.
 
-use crate::support::{Folder, until};
+use crate::support::{Folder, LIMIT, receipt, until};
 use serde_json::{Value, json};
+use sqlx::{Connection, SqliteConnection};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +26,74 @@ fn what_was_answered_201_survives_kill_9() {
         let shown = manager.command(&token, "prod", command);
         assert_eq!((&shown["envelope"], &shown["sequence"]), (&command["envelope"], &json!(sequence)));
     }
+}
+
+#[test]
+fn what_was_answered_201_amid_many_survives_kill_9() {
+    let folder = Folder::new("kill-9-amid");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    manager.cluster(&token, "prod");
+    let (sender, answered) = mpsc::channel();
+    let operators = [(); 4].map(|()| {
+        let (rest, token, sender) = (manager.rest.clone(), token.clone(), sender.clone());
+        thread::spawn(move || {
+            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
+            let path = "/api/v1/clusters/prod/kubernetes/commands";
+            while let Ok(answer) = rest.send("POST", &token, path, body.to_vec()) {
+                sender.send(answer.expect(201)).unwrap();
+            }
+        })
+    });
+    drop(sender);
+    let mut kept: Vec<Value> = (0..40).map(|_| answered.recv_timeout(LIMIT).unwrap()).collect();
+    manager.kill();
+    kept.extend(answered);
+    for operator in operators {
+        operator.join().unwrap();
+    }
+    let manager = folder.serve();
+    for command in &kept {
+        assert_eq!(manager.command(&token, "prod", command)["envelope"], command["envelope"]);
+    }
+    let sequences: BTreeSet<u64> = kept.iter().map(|command| command["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(sequences.len(), kept.len(), "a sequence was given twice");
+    let next = manager.queue(&token, "prod")["sequence"].as_u64().unwrap();
+    assert!(sequences.iter().all(|sequence| *sequence < next));
+}
+
+#[test]
+fn while_the_database_is_locked_nothing_is_acknowledged() {
+    let folder = Folder::new("locked");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = format!("sqlite:{}", folder.join("data/manager.db").display());
+    let mut other = runtime.block_on(SqliteConnection::connect(&database)).unwrap();
+    runtime.block_on(sqlx::query("BEGIN IMMEDIATE").execute(&mut other)).unwrap();
+    let receipt = receipt(&queued, "succeeded", true);
+    let refused = [
+        thread::spawn({
+            let (rest, token) = (manager.rest.clone(), token.clone());
+            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
+            move || rest.send("POST", &token, path, body.to_vec()).unwrap()
+        }),
+        thread::spawn({
+            let (agent, receipt) = (agent.clone(), receipt.clone());
+            move || agent.receipt(&receipt)
+        }),
+    ];
+    for refused in refused {
+        let refused = refused.join().unwrap();
+        assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    }
+    runtime.block_on(sqlx::query("ROLLBACK").execute(&mut other)).unwrap();
+    assert_eq!(manager.command(&token, "prod", &queued)["status"], "queued");
+    assert_eq!(manager.queue(&token, "prod")["sequence"], 2);
+    assert_eq!(agent.receipt(&receipt).expect(200), json!({ "recorded": true }));
 }
 
 #[test]

@@ -75,7 +75,8 @@ impl Folder {
         let addresses: Value = serde_json::from_str(&line).expect("one line of JSON");
         let url = |name: &str| addresses[name].as_str().unwrap_or("").to_owned();
         let ca = fs::read_to_string(self.join("data/tls/ca.crt")).unwrap();
-        Manager { rest: url("rest"), gateway: url("gateway"), client: client(&ca, None), process }
+        let rest = Rest { url: url("rest"), client: client(&ca, None) };
+        Manager { rest, gateway: url("gateway"), process }
     }
 }
 
@@ -98,9 +99,8 @@ impl Drop for Process {
 
 /// A running manager.
 pub(crate) struct Manager {
-    rest: String,
+    pub(crate) rest: Rest,
     pub(crate) gateway: String,
-    client: Client,
     process: Process,
 }
 
@@ -131,11 +131,7 @@ impl Manager {
     }
 
     pub(crate) fn send(&self, method: &str, token: &str, path: &str, body: Option<Vec<u8>>) -> Answer {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.rest));
-        if !token.is_empty() {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        run(&self.client, request.body(body.unwrap_or_default()).unwrap()).unwrap()
+        self.rest.send(method, token, path, body.unwrap_or_default()).unwrap()
     }
 
     /// Registers a cluster and issues its identity.
@@ -179,6 +175,29 @@ impl Manager {
     }
 }
 
+/// The REST API, as it outlives the manager.
+#[derive(Clone)]
+pub(crate) struct Rest {
+    url: String,
+    client: Client,
+}
+
+impl Rest {
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        token: &str,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<Answer, ureq::Error> {
+        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
+        if !token.is_empty() {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        run(&self.client, request.body(body).unwrap())
+    }
+}
+
 /// What an agent has: its identity.
 #[derive(Clone)]
 pub(crate) struct Agent {
@@ -200,7 +219,12 @@ impl Agent {
     }
 
     pub(crate) fn poll(&self, wait_s: u64) -> Answer {
-        self.send("GET", &format!("commands?wait_s={wait_s}"), Vec::new())
+        self.try_poll(wait_s).unwrap()
+    }
+
+    pub(crate) fn try_poll(&self, wait_s: u64) -> Result<Answer, ureq::Error> {
+        let uri = format!("{}/v1/cluster-agent/commands?wait_s={wait_s}", self.gateway);
+        run(&self.client, Request::builder().uri(uri).body(Vec::new()).unwrap())
     }
 
     /// The identifiers of the commands that a poll brings.
@@ -231,6 +255,7 @@ pub(crate) struct Answer {
     pub(crate) status: u16,
     pub(crate) content_type: String,
     pub(crate) date: Option<String>,
+    pub(crate) retry_after: Option<String>,
     pub(crate) body: Value,
 }
 
@@ -250,10 +275,11 @@ pub(crate) fn without_certificate(ca: &str, url: &str) -> Result<Answer, ureq::E
 fn run(client: &Client, request: Request<Vec<u8>>) -> Result<Answer, ureq::Error> {
     let mut response = client.run(request)?;
     let header = |name: &str| Some(response.headers().get(name)?.to_str().unwrap().to_owned());
-    let (content_type, date) = (header("content-type").unwrap_or_default(), header("date"));
+    let content_type = header("content-type").unwrap_or_default();
+    let (date, retry_after) = (header("date"), header("retry-after"));
     let text = response.body_mut().read_to_string()?;
     let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    Ok(Answer { status: response.status().as_u16(), content_type, date, body })
+    Ok(Answer { status: response.status().as_u16(), content_type, date, retry_after, body })
 }
 
 fn client(ca: &str, identity: Option<(&str, &str)>) -> Client {
