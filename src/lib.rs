@@ -1,2 +1,31 @@
 //! The Navin cluster agent, in reading order.
+//!
+//! 1. [`rules`]: decisions. No I/O, no clock, no thread, no log.
+//! 2. The seam to the world: [`http`], [`clock`], [`files`].
+//! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
+//! 4. [`leadership`] and [`elector`]: who may act, and until when.
+//! 5. [`leader`]: the one writer.
+//! 6. [`poll`], [`outbox`], [`reporter`]: what comes from and goes to the manager.
+//! 7. [`identity`], [`cli`] and the private `agent`: how it starts and ends.
+//!
+//! # Log levels
+//!
+//! ERROR: the process is ending, or something recorded cannot be used. WARN: refused or degraded. INFO: the
+//! state changed. DEBUG: an attempt. No level ever shows a body, a header, a token or a key.
+
+mod agent;
+pub mod cli;
+pub mod clock;
+pub mod elector;
+pub mod files;
+pub mod gateway;
+pub mod http;
+pub mod identity;
+pub mod kube;
+pub mod leader;
+pub mod leadership;
+pub mod outbox;
+pub mod poll;
+pub mod reporter;
 pub mod rules;
+pub mod threads;

@@ -1,2 +1,49 @@
-//! navin-manager.
-fn main() {}
+//! `navin-manager`: identities, signed commands, the agents' gateway, audit.
+//!
+//! In reading order: [`cli`] says what can be asked for and [`run`] does it; [`keys`],
+//! [`authority`] and [`signing`] hold the manager's keys; [`store`] is all that must outlive the
+//! process; [`issue`] makes commands and identities; [`rest`] speaks to operators, [`gateway`] to
+//! agents, both over the connections of [`serve`].
+
+mod app;
+mod authority;
+mod cli;
+mod clock;
+mod failure;
+mod files;
+mod gateway;
+mod http;
+mod instance;
+mod issue;
+mod keys;
+mod rest;
+mod run;
+mod serve;
+mod signing;
+mod stop;
+mod store;
+mod wake;
+
+use clap::Parser;
+use std::io::Write;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = cli::Arguments::parse();
+    start_log();
+    match run::run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // The program is ending; where standard error is gone too there is nobody to tell.
+            drop(writeln!(std::io::stderr(), "navin-manager: {failure}"));
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+/// Logs go to standard error: standard output belongs to results.
+fn start_log() {
+    let filter = tracing_subscriber::EnvFilter::try_from_env("NAVIN_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,sqlx=warn,rustls=warn,hyper=warn"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+}

@@ -1,13 +1,25 @@
 //! Decisions. No I/O, no clock, no thread, no log: values in, values out.
 //!
 //! In reading order: [`json`], [`names`] and [`form`] say what is well-formed, [`messages`] and
-//! [`config`] are the contract's types, [`envelope`] is the one place where trust begins.
+//! [`config`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
+//! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
+//! [`component`] say what an object means, [`execution`] what to do next about an accepted command;
+//! [`link`], [`election`], [`backoff`] and [`certificate`] decide on times that the caller brings.
 
+pub mod backoff;
+pub mod certificate;
+pub mod component;
 pub mod config;
+pub mod election;
 pub mod envelope;
+pub mod execution;
 pub mod form;
 pub mod json;
+pub mod kubernetes;
+pub mod link;
 pub mod messages;
 pub mod names;
+pub mod state;
 #[cfg(test)]
 mod vectors;
+pub mod verdict;

@@ -11,3 +11,45 @@ pub(crate) fn base64(text: &Value) -> Vec<u8> {
     use base64::Engine;
     base64::engine::general_purpose::STANDARD.decode(text.as_str().unwrap()).unwrap()
 }
+
+/// The public key of [`sign`] as PEM.
+pub(crate) fn test_pem() -> String {
+    use base64::Engine;
+    let mut der = vec![0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+    der.extend_from_slice(test_key().pk.as_ref());
+    let body = base64::engine::general_purpose::STANDARD.encode(der);
+    format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n")
+}
+
+/// Signs a payload as the manager does.
+pub(crate) fn sign(payload: &Value) -> Value {
+    use base64::Engine;
+    let key = test_key();
+    let signature = key.sk.sign(super::json::canonical(payload), None);
+    let key_id: String = key.pk.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
+    let signature = base64::engine::general_purpose::STANDARD.encode(signature.as_ref());
+    serde_json::json!({"payload": payload, "key_id": key_id, "signature": signature})
+}
+
+/// The payload of an apply of `name` with a sequence, which makes its nonce and identifier too.
+pub(crate) fn apply(name: &str, sequence: u64, spec: &Value) -> Value {
+    serde_json::json!({
+        "type": "navin.command/v1", "command_id": format!("c5cefdd8-0273-45c9-821e-{sequence:012}"),
+        "tenant_id": "acme", "target": {"kind": "cluster", "id": "prod-eu-1"},
+        "operation": "managedcomponent.apply", "arguments": {"name": name, "spec": spec},
+        "nonce": format!("nonce-of-the-test-{sequence:06}"), "sequence": sequence,
+        "not_before": "2026-11-30T11:59:00Z", "not_after": "2026-11-30T12:09:00Z"
+    })
+}
+
+/// The payload of a delete, as [`apply`].
+pub(crate) fn delete(name: &str, sequence: u64) -> Value {
+    let mut payload = apply(name, sequence, &Value::Null);
+    payload["operation"] = "managedcomponent.delete".into();
+    payload["arguments"] = serde_json::json!({"name": name});
+    payload
+}
+
+fn test_key() -> ed25519_compact::KeyPair {
+    ed25519_compact::KeyPair::from_seed(ed25519_compact::Seed::new([7; 32]))
+}

@@ -125,6 +125,12 @@ impl Receipt {
         }
     }
 
+    /// The command's identifier, for a log line.
+    #[must_use]
+    pub fn command(&self) -> &str {
+        self.command_id.as_ref().map_or("unreadable", CommandId::as_str)
+    }
+
     fn blank(stamp: &Stamp, ids: Option<(CommandId, Nonce)>, status: Status) -> Self {
         let (command_id, nonce) = ids.unzip();
         let second = Timestamp::from_second(stamp.executed_at.as_second());

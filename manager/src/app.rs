@@ -1,0 +1,25 @@
+//! What the handlers of both ports share.
+
+use crate::instance::Instance;
+use crate::keys::Keys;
+use crate::stop::Stop;
+use crate::store::Store;
+use crate::wake::Wake;
+use std::sync::Arc;
+
+/// The parts of a running manager.
+pub(crate) struct App {
+    /// What must outlive the process.
+    pub(crate) store: Store,
+    /// The keys.
+    pub(crate) keys: Keys,
+    /// The long polls that wait.
+    pub(crate) wake: Wake,
+    /// This process among the gateways.
+    pub(crate) instance: Instance,
+    /// Whether the process is to end.
+    pub(crate) stop: Stop,
+}
+
+/// The parts, as each handler holds them.
+pub(crate) type Shared = Arc<App>;

@@ -1,0 +1,95 @@
+//! The gateway, which agents call. CONTRACT section 4.
+//!
+//! Who calls is known by the client certificate alone, looked up at every request, and again in the
+//! change that relies on it.
+
+mod commands;
+mod error;
+mod receipts;
+mod reports;
+
+use crate::app::Shared;
+use crate::serve::Peer;
+use crate::store::audit::Entry;
+use crate::store::identities::Identity;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use error::GatewayError;
+use std::time::Duration;
+
+/// Most connections of agents at once.
+pub(crate) const MAX_CONNECTIONS: usize = 4096;
+
+/// How long a request may take: the longest poll and what is around it.
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The routes.
+pub(crate) fn router(app: &Shared) -> Router {
+    Router::new()
+        .route("/v1/cluster-agent/commands", get(commands::poll))
+        .route("/v1/cluster-agent/receipts", post(receipts::take))
+        .route("/v1/cluster-agent/report", post(reports::take))
+        .fallback(async || GatewayError::NotFound)
+        .method_not_allowed_fallback(async || GatewayError::MethodNotAllowed)
+        .layer(middleware::from_fn_with_state(app.clone(), authenticate))
+        .layer(middleware::from_fn(limit_time))
+        .with_state(app.clone())
+}
+
+async fn limit_time(request: Request, next: Next) -> Result<Response, GatewayError> {
+    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await.map_err(|_| GatewayError::TooSlow)
+}
+
+async fn authenticate(
+    State(app): State<Shared>,
+    Extension(peer): Extension<Peer>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, GatewayError> {
+    let fingerprint = peer.fingerprint.ok_or(GatewayError::IdentityRevoked)?;
+    match app.store.identity(&fingerprint).await? {
+        Some(identity) if identity.revoked_at.is_none() => {
+            app.store.note_contact(&identity.cluster()).await?;
+            request.extensions_mut().insert(identity);
+            Ok(next.run(request).await)
+        }
+        Some(identity) => Err(refuse_revoked(&app, &identity).await),
+        None => {
+            let entry = Entry {
+                tenant_id: None,
+                cluster_id: None,
+                actor: &format!("certificate:{fingerprint}"),
+                action: "gateway.call",
+                subject: "",
+                detail: "unknown certificate",
+            };
+            app.store.audit_refused(entry).await?;
+            Err(GatewayError::IdentityRevoked)
+        }
+    }
+}
+
+/// Audits a call with a revoked identity.
+async fn refuse_revoked(app: &Shared, identity: &Identity) -> GatewayError {
+    audit_refused(app, identity, "gateway.call", &identity.identity_id, "revoked identity").await;
+    GatewayError::IdentityRevoked
+}
+
+/// Audits what an agent was refused. Where the database fails the refusal stands all the same.
+async fn audit_refused(app: &Shared, identity: &Identity, action: &str, subject: &str, detail: &str) {
+    let actor = identity.actor();
+    let entry = Entry {
+        tenant_id: Some(&identity.tenant_id),
+        cluster_id: Some(&identity.cluster_id),
+        actor: &actor,
+        action,
+        subject,
+        detail,
+    };
+    if let Err(error) = app.store.audit_refused(entry).await {
+        tracing::error!(%error, "a refusal was not audited");
+    }
+}

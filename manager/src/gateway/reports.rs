@@ -1,0 +1,74 @@
+//! Reports and inventories.
+
+use super::{GatewayError, audit_refused, refuse_revoked};
+use crate::app::Shared;
+use crate::http;
+use crate::store::identities::Identity;
+use crate::store::reports::{Answer, Incoming};
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use navin_cluster_agent::rules::json;
+use serde_json::Value;
+
+/// Largest report, in bytes. CONTRACT section 4.
+const MAX_REPORT_BYTES: usize = 8 * 1024 * 1024;
+
+/// The `type` of a report. CONTRACT section 5.
+const REPORT_TYPE: &str = "navin.report/v1";
+
+/// `POST /v1/cluster-agent/report`
+pub(crate) async fn take(
+    State(app): State<Shared>,
+    Extension(identity): Extension<Identity>,
+    body: Body,
+) -> Result<Response, GatewayError> {
+    let bytes = http::read(body, MAX_REPORT_BYTES).await?;
+    let of = identity.clone();
+    // Megabytes of JSON take a while: not on the threads that hold the connections.
+    let read = tokio::task::spawn_blocking(move || read(&bytes, &of)).await;
+    let incoming = match read {
+        Ok(Ok(incoming)) => incoming,
+        Ok(Err(GatewayError::OtherCluster)) => {
+            audit_refused(&app, &identity, "report.store", "", "of another cluster").await;
+            return Err(GatewayError::OtherCluster);
+        }
+        Ok(Err(error)) => return Err(error),
+        Err(_) => return Err(GatewayError::Unavailable),
+    };
+    let answer = match app.store.take_report(&identity, &incoming).await? {
+        Answer::Kept => "kept",
+        Answer::Needed => "needed",
+        Answer::Revoked => return Err(refuse_revoked(&app, &identity).await),
+    };
+    Ok(http::json(StatusCode::OK, format!("{{\"inventory\":\"{answer}\"}}"), "application/json"))
+}
+
+/// Checks whose report it is, and takes the inventory out of it.
+fn read(bytes: &[u8], identity: &Identity) -> Result<Incoming, GatewayError> {
+    let mut report = json::parse_foreign(bytes, MAX_REPORT_BYTES)
+        .map_err(|_| GatewayError::Malformed("the report is not strict JSON"))?;
+    let members = report.as_object_mut().ok_or(GatewayError::Malformed("the report is not an object"))?;
+    let text = |name: &str| members.get(name).and_then(Value::as_str);
+    if text("type") != Some(REPORT_TYPE) {
+        return Err(GatewayError::Malformed("type: expected navin.report/v1"));
+    }
+    match (text("tenant_id"), text("cluster_id")) {
+        (Some(tenant), Some(cluster)) => {
+            if tenant != identity.tenant_id || cluster != identity.cluster_id {
+                return Err(GatewayError::OtherCluster);
+            }
+        }
+        (None, _) | (_, None) => return Err(GatewayError::Malformed("tenant_id, cluster_id: missing")),
+    }
+    let revision = text("inventory_revision").map(str::to_owned);
+    let cluster_uid = text("cluster_uid").map(str::to_owned);
+    let inventory = members.remove("inventory").filter(|inventory| !inventory.is_null());
+    if inventory.is_some() && revision.is_none() {
+        return Err(GatewayError::Malformed("inventory_revision: missing, while inventory is there"));
+    }
+    let inventory = inventory.map(|inventory| json::canonical(&inventory));
+    Ok(Incoming { report: json::canonical(&report), cluster_uid, inventory, revision })
+}

@@ -1,0 +1,34 @@
+//! Bodies: bounded on the way in, JSON on the way out.
+
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use http_body_util::LengthLimitError;
+use std::error::Error;
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    /// More bytes than allowed.
+    TooLarge,
+    /// The client went away, or broke the protocol.
+    Broken,
+}
+
+/// Reads a body of at most `limit` bytes.
+pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
+    to_bytes(body, limit).await.map_err(|error| {
+        let too_large = error.source().is_some_and(<dyn Error>::is::<LengthLimitError>);
+        if too_large { BodyError::TooLarge } else { BodyError::Broken }
+    })
+}
+
+/// An answer of JSON text.
+pub(crate) fn json(status: StatusCode, text: String, kind: &'static str) -> Response {
+    let mut response = (status, text).into_response();
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    // Answers hold keys, once, and states that change.
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,127 @@
+//! Commands: queued, and shown with their receipts.
+
+use super::clusters::stored;
+use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
+use crate::app::Shared;
+use crate::clock;
+use crate::issue::{self, DEFAULT_VALID_FOR_S, Request};
+use crate::store::ClusterKey;
+use crate::store::commands::Command;
+use axum::Extension;
+use axum::body::Body;
+use axum::extract::rejection::QueryRejection;
+use axum::extract::{Query, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+/// Commands of one page where nothing is asked for.
+const PAGE: i64 = 100;
+
+/// Most commands of one page.
+const MAX_PAGE: i64 = 500;
+
+/// Which commands to list.
+#[derive(Debug, Deserialize)]
+pub(crate) struct PageOf {
+    before_sequence: Option<i64>,
+    limit: Option<i64>,
+}
+
+/// `POST /api/v1/clusters/{cluster_id}/kubernetes/commands`
+pub(crate) async fn queue(
+    State(app): State<Shared>,
+    Extension(operator): Extension<Operator>,
+    Segments(cluster_id): Segments<String>,
+    body: Body,
+) -> Result<Response, Problem> {
+    let mut members = read_object(body).await?;
+    let operation = take_text(&mut members, "operation")?;
+    let arguments = match members.remove("arguments") {
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(Problem::bad_request("arguments: expected an object")),
+        None => return Err(Problem::bad_request("arguments: missing")),
+    };
+    let valid_for_s = match members.remove("valid_for_s") {
+        None => DEFAULT_VALID_FOR_S,
+        Some(value) => {
+            value.as_u64().ok_or_else(|| Problem::bad_request("valid_for_s: expected a whole number"))?
+        }
+    };
+    end(&members)?;
+    let cluster = operator.cluster(cluster_id);
+    let actor = operator.actor();
+    let request = Request { cluster: &cluster, operation: &operation, arguments, valid_for_s, actor: &actor };
+    let command_id = issue::command(&app.store, &app.keys.signer, request).await?;
+    app.wake.notify(&cluster);
+    Ok(answer(StatusCode::CREATED, &one(&app, &cluster, &command_id).await?))
+}
+
+/// `GET /api/v1/clusters/{cluster_id}/kubernetes/commands?limit=&before_sequence=`
+pub(crate) async fn list(
+    State(app): State<Shared>,
+    Extension(operator): Extension<Operator>,
+    Segments(cluster_id): Segments<String>,
+    page: Result<Query<PageOf>, QueryRejection>,
+) -> Result<Response, Problem> {
+    let Query(page) = page.map_err(|_| Problem::bad_request("limit, before_sequence: expected numbers"))?;
+    let cluster = operator.cluster(cluster_id);
+    if !app.store.has_cluster(&cluster).await? {
+        return Err(Problem::not_found("no such cluster"));
+    }
+    let limit = page.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
+    let commands = app.store.commands(&cluster, page.before_sequence, limit).await?;
+    let shown: Vec<Value> = commands.iter().map(view).collect();
+    Ok(answer(StatusCode::OK, &json!({ "commands": shown })))
+}
+
+/// `GET /api/v1/clusters/{cluster_id}/kubernetes/commands/{command_id}`
+pub(crate) async fn show(
+    State(app): State<Shared>,
+    Extension(operator): Extension<Operator>,
+    Segments((cluster_id, command_id)): Segments<(String, String)>,
+) -> Result<Response, Problem> {
+    let cluster = operator.cluster(cluster_id);
+    Ok(answer(StatusCode::OK, &one(&app, &cluster, &command_id).await?))
+}
+
+/// A command with its envelope and its receipts.
+async fn one(app: &Shared, cluster: &ClusterKey, command_id: &str) -> Result<Value, Problem> {
+    let command = app.store.command(cluster, command_id).await?;
+    let command = command.ok_or_else(|| Problem::not_found("no such cluster or command"))?;
+    let mut shown = view(&command);
+    let envelope = stored(&app.store.envelope(&command.command_id).await?);
+    let receipts: Vec<Value> = app
+        .store
+        .receipts(&command.command_id)
+        .await?
+        .iter()
+        .map(|(at, body)| json!({ "received_at": clock::text(*at), "receipt": stored(body) }))
+        .collect();
+    if let Some(members) = shown.as_object_mut() {
+        members.insert("envelope".to_owned(), envelope);
+        members.insert("receipts".to_owned(), Value::Array(receipts));
+    }
+    Ok(shown)
+}
+
+fn view(command: &Command) -> Value {
+    json!({
+        "command_id": command.command_id,
+        "sequence": command.sequence,
+        "nonce": command.nonce,
+        "operation": command.operation,
+        "status": command.status(),
+        "created_at": clock::text(command.created_at),
+        "created_by": command.created_by,
+        "not_before": clock::text(command.not_before),
+        "not_after": clock::text(command.not_after),
+        "deliveries": command.deliveries,
+        "delivered_at": command.delivered_at.map(clock::text),
+        "receipt": command.receipt.as_deref().map(stored),
+        "receipt_recorded": command.receipt_recorded == 1,
+        "receipt_at": command.receipt_at.map(clock::text),
+        "receipt_count": command.receipts,
+    })
+}

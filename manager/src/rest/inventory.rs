@@ -1,0 +1,29 @@
+//! The last inventory of a cluster.
+
+use super::clusters::stored;
+use super::{Operator, Problem, Segments, answer};
+use crate::app::Shared;
+use crate::clock;
+use axum::Extension;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::json;
+
+/// `GET /api/v1/clusters/{cluster_id}/kubernetes/inventory`
+pub(crate) async fn show(
+    State(app): State<Shared>,
+    Extension(operator): Extension<Operator>,
+    Segments(cluster_id): Segments<String>,
+) -> Result<Response, Problem> {
+    let cluster = operator.cluster(cluster_id);
+    let found = app.store.inventory(&cluster).await?;
+    let found = found.ok_or_else(|| Problem::not_found("no such cluster"))?;
+    let inventory = found.inventory.ok_or_else(|| Problem::not_found("no inventory yet"))?;
+    let document = json!({
+        "revision": found.inventory_revision,
+        "received_at": found.inventory_at.map(clock::text),
+        "inventory": stored(&inventory),
+    });
+    Ok(answer(StatusCode::OK, &document))
+}

@@ -1,0 +1,184 @@
+//! The REST API, which operators call. CONTRACT section 8.
+//!
+//! Whose operator calls is known by the bearer token. Every query names the token's tenant, so that
+//! another tenant's cluster is simply not there.
+
+mod agent;
+mod audit;
+mod clusters;
+mod commands;
+mod inventory;
+mod problem;
+mod secret;
+
+use crate::app::Shared;
+use crate::http;
+use crate::signing::sha256_hex;
+use crate::store::ClusterKey;
+use crate::store::audit::Entry;
+use crate::store::tokens::Token;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{FromRequestParts, Path, Request, State};
+use axum::http::request::Parts;
+use axum::http::{Method, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::Response;
+use axum::routing::{get, post};
+use navin_cluster_agent::rules::json;
+use problem::Problem;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+/// Most connections of operators at once.
+pub(crate) const MAX_CONNECTIONS: usize = 512;
+
+/// Largest body, in bytes.
+const MAX_BODY_BYTES: usize = 1024 * 1024;
+
+/// How long a request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Longest path that the audit keeps, in characters.
+const MAX_AUDITED_PATH: usize = 200;
+
+/// The routes.
+pub(crate) fn router(app: &Shared) -> Router {
+    Router::new()
+        .route("/api/v1/clusters", get(clusters::list).post(clusters::register))
+        .route("/api/v1/clusters/{cluster_id}", get(clusters::show))
+        .route("/api/v1/clusters/{cluster_id}/kubernetes/agent", post(agent::issue))
+        .route("/api/v1/clusters/{cluster_id}/kubernetes/commands", get(commands::list).post(commands::queue))
+        .route("/api/v1/clusters/{cluster_id}/kubernetes/commands/{command_id}", get(commands::show))
+        .route("/api/v1/clusters/{cluster_id}/kubernetes/inventory", get(inventory::show))
+        .route("/api/v1/audit", get(audit::list))
+        .fallback(async || Problem::not_found("no such path"))
+        .method_not_allowed_fallback(async || {
+            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "no such method here")
+        })
+        .layer(middleware::from_fn_with_state(app.clone(), authenticate))
+        // Outside of the token: for the probes of what runs us.
+        .route("/healthz", get(health))
+        .layer(middleware::from_fn(limit_time))
+        .with_state(app.clone())
+}
+
+async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
+    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request))
+        .await
+        .map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long"))
+}
+
+async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
+    app.store.ping().await?;
+    Ok(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
+}
+
+/// Who calls.
+#[derive(Debug, Clone)]
+pub(crate) struct Operator(Token);
+
+impl Operator {
+    /// The tenant whose clusters may be seen.
+    fn tenant(&self) -> &str {
+        &self.0.tenant_id
+    }
+
+    /// How the audit names the operator.
+    fn actor(&self) -> String {
+        format!("token:{}", self.0.token_id)
+    }
+
+    /// A cluster of the tenant.
+    fn cluster(&self, cluster_id: String) -> ClusterKey {
+        ClusterKey { tenant_id: self.0.tenant_id.clone(), cluster_id }
+    }
+}
+
+async fn authenticate(
+    State(app): State<Shared>,
+    mut request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
+    let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let (scheme, secret) = header.and_then(|text| text.split_once(' ')).ok_or_else(Problem::unauthorized)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(Problem::unauthorized());
+    }
+    let token = app.store.token(&sha256_hex(secret.trim().as_bytes())).await?;
+    let operator = Operator(token.ok_or_else(Problem::unauthorized)?);
+    request.extensions_mut().insert(operator.clone());
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let response = next.run(request).await;
+    if response.status().is_client_error() && method != Method::GET && method != Method::HEAD {
+        audit_refused(&app, &operator, &method, &path, response.status()).await?;
+    }
+    Ok(response)
+}
+
+/// Audits a change that was refused.
+async fn audit_refused(
+    app: &Shared,
+    operator: &Operator,
+    method: &Method,
+    path: &str,
+    status: StatusCode,
+) -> Result<(), Problem> {
+    let path: String = path.chars().take(MAX_AUDITED_PATH).collect();
+    let entry = Entry {
+        tenant_id: Some(operator.tenant()),
+        cluster_id: None,
+        actor: &operator.actor(),
+        action: &format!("rest.{}", method.as_str().to_ascii_lowercase()),
+        subject: &path,
+        detail: status.as_str(),
+    };
+    Ok(app.store.audit_refused(entry).await?)
+}
+
+/// The parts of the path; what cannot be read is told as a problem.
+struct Segments<T>(T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<Shared> for Segments<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &Shared) -> Result<Self, Problem> {
+        match Path::from_request_parts(parts, app).await {
+            Ok(Path(segments)) => Ok(Self(segments)),
+            Err(_) => Err(Problem::bad_request("the path is not text")),
+        }
+    }
+}
+
+/// Reads a body as strict JSON: what is refused in an envelope is refused here.
+async fn read_object(body: Body) -> Result<Map<String, Value>, Problem> {
+    let bytes = http::read(body, MAX_BODY_BYTES).await?;
+    match json::parse(&bytes, MAX_BODY_BYTES) {
+        Ok(Value::Object(members)) => Ok(members),
+        Ok(_) => Err(Problem::bad_request("the body is not an object")),
+        Err(error) => Err(Problem::bad_request(&format!("the body is not strict JSON: {error}"))),
+    }
+}
+
+/// Takes a member that must be a text.
+fn take_text(members: &mut Map<String, Value>, name: &str) -> Result<String, Problem> {
+    match members.remove(name) {
+        Some(Value::String(text)) => Ok(text),
+        Some(_) => Err(Problem::bad_request(&format!("{name}: expected a text"))),
+        None => Err(Problem::bad_request(&format!("{name}: missing"))),
+    }
+}
+
+/// Refuses members that were not taken.
+fn end(members: &Map<String, Value>) -> Result<(), Problem> {
+    match members.keys().next() {
+        None => Ok(()),
+        Some(_) => Err(Problem::bad_request("the body has a member that is not known here")),
+    }
+}
+
+/// An answer of JSON.
+fn answer(status: StatusCode, value: &Value) -> Response {
+    http::json(status, value.to_string(), "application/json")
+}

@@ -1,0 +1,100 @@
+//! The REST API's errors: RFC 9457 problem details.
+
+use crate::http::{self, BodyError};
+use crate::issue::IssueError;
+use crate::signing::Unsignable;
+use crate::store::StoreError;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+/// Why a call is refused.
+#[derive(Debug)]
+pub(crate) struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: String,
+}
+
+impl Problem {
+    /// A refusal.
+    pub(crate) fn new(status: StatusCode, code: &'static str, detail: &str) -> Self {
+        Self { status, code, detail: detail.to_owned() }
+    }
+
+    /// What was sent is not what is taken.
+    pub(crate) fn bad_request(detail: &str) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "invalid_request", detail)
+    }
+
+    /// It is not there, or not this tenant's.
+    pub(crate) fn not_found(detail: &str) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    /// No token, or none that is known.
+    pub(crate) fn unauthorized() -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a bearer token is needed")
+    }
+
+    fn unavailable() -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the database does not answer")
+    }
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        tracing::error!(%error, "a request failed");
+        Self::unavailable()
+    }
+}
+
+impl From<BodyError> for Problem {
+    fn from(error: BodyError) -> Self {
+        match error {
+            BodyError::TooLarge => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above 1 MiB")
+            }
+            BodyError::Broken => Self::bad_request("the body could not be read"),
+        }
+    }
+}
+
+impl From<IssueError> for Problem {
+    fn from(error: IssueError) -> Self {
+        match error {
+            IssueError::NoCluster => Self::not_found("no such cluster"),
+            IssueError::Unsignable(Unsignable::TooLarge) => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the envelope would be above 256 KiB")
+            }
+            IssueError::Unsignable(Unsignable::Refused(reason)) => Self::bad_request(&reason),
+            IssueError::ValidFor { .. } => Self::bad_request(&error.to_string()),
+            IssueError::Store(error) => Self::from(error),
+            IssueError::System(reason) => {
+                tracing::error!(reason, "a request failed");
+                Self::unavailable()
+            }
+        }
+    }
+}
+
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let text = json!({
+            "type": format!("urn:navin:problem:{}", self.code),
+            "title": self.status.canonical_reason(),
+            "status": self.status.as_u16(),
+            "code": self.code,
+            "detail": self.detail,
+        });
+        let mut response = http::json(self.status, text.to_string(), "application/problem+json");
+        let headers = response.headers_mut();
+        if self.status == StatusCode::UNAUTHORIZED {
+            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        }
+        response
+    }
+}

@@ -1,0 +1,144 @@
+//! Does what the command line asks for.
+
+use crate::app::{App, Shared};
+use crate::cli::{AgentGateway, Arguments, Folders, Serve, Sign, Task, Token};
+use crate::failure::Failure;
+use crate::instance::Instance;
+use crate::issue::{self, Request};
+use crate::keys::Keys;
+use crate::serve::{Clients, Port};
+use crate::signing::{random_text, sha256_hex};
+use crate::stop::Stop;
+use crate::store::{ClusterKey, Store, tokens};
+use crate::wake::Wake;
+use crate::{files, gateway, rest};
+use navin_cluster_agent::rules::json;
+use navin_cluster_agent::rules::names::Label;
+use serde_json::{Map, Value};
+use std::io::{Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// Random bytes of a bearer token.
+const TOKEN_BYTES: usize = 32;
+
+/// Most bytes of a file of arguments: more would never fit into an envelope.
+const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
+
+/// Runs the task to its end.
+pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let runtime =
+        Runtime::new().map_err(|error| Failure::System(format!("cannot start threads: {error}")))?;
+    runtime.block_on(async {
+        match arguments.task {
+            Task::Serve(task) => serve(task).await,
+            Task::AgentGateway(task) => agent_gateway(task).await,
+            Task::Token(task) => token(&task).await,
+            Task::Sign(task) => sign(task).await,
+        }
+    })
+}
+
+async fn serve(task: Serve) -> Result<(), Failure> {
+    let stop = Stop::on_signal()?;
+    let app = start(&task.folders, &task.server_names, stop.clone()).await?;
+    let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS).await?;
+    let gateway = bind_gateway(task.gateway_listen, &app).await?;
+    print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
+    tokio::join!(rest.serve(rest::router(&app), stop.clone()), gateway.serve(gateway::router(&app), stop));
+    app.store.close().await;
+    Ok(())
+}
+
+async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
+    let stop = Stop::on_signal()?;
+    let app = start(&task.folders, &task.server_names, stop.clone()).await?;
+    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app).await?;
+    print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
+    gateway.serve(gateway::router(&app), stop).await;
+    app.store.close().await;
+    Ok(())
+}
+
+async fn start(folders: &Folders, names: &[String], stop: Stop) -> Result<Shared, Failure> {
+    let keys = Keys::open(&folders.tls_dir(), names)?;
+    let store = Store::open(&folders.data).await?;
+    let instance = Instance::register(&folders.data, &store).await?;
+    Ok(Arc::new(App { store, keys, wake: Wake::default(), instance, stop }))
+}
+
+async fn bind_gateway(address: SocketAddr, app: &Shared) -> Result<Port, Failure> {
+    Port::bind(address, &app.keys, Clients::Certified, gateway::MAX_CONNECTIONS).await
+}
+
+async fn token(task: &Token) -> Result<(), Failure> {
+    let tenant_id = label("--tenant", &task.tenant)?;
+    let store = Store::open(&task.data).await?;
+    let secret = format!("navin_{}", random_text::<TOKEN_BYTES>()?);
+    let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id };
+    store.add_token(&token, &sha256_hex(secret.as_bytes())).await?;
+    store.close().await;
+    print(&format!("{secret}\n"))
+}
+
+async fn sign(task: Sign) -> Result<(), Failure> {
+    let cluster = ClusterKey {
+        tenant_id: label("--tenant", &task.tenant)?,
+        cluster_id: label("--cluster", &task.cluster)?,
+    };
+    let arguments = read_arguments(&task.arguments)?;
+    let signer = Keys::open_signer(&task.folders.tls_dir())?;
+    let store = Store::open(&task.folders.data).await?;
+    let request = Request {
+        cluster: &cluster,
+        operation: &task.operation,
+        arguments,
+        valid_for_s: task.valid_for_s,
+        actor: "cli",
+    };
+    let command_id = issue::command(&store, &signer, request).await?;
+    let envelope = store.envelope(&command_id).await?;
+    store.close().await;
+    match task.out {
+        Some(path) => files::replace(&path, envelope.as_bytes(), files::PUBLIC),
+        None => print(&format!("{envelope}\n")),
+    }
+}
+
+fn label(option: &str, text: &str) -> Result<String, Failure> {
+    match Label::parse(text) {
+        Some(label) => Ok(label.as_str().to_owned()),
+        None => Err(Failure::Argument(format!("{option}: expected an RFC 1123 label"))),
+    }
+}
+
+/// Strict JSON, given as such or in a file.
+fn read_arguments(text: &str) -> Result<Map<String, Value>, Failure> {
+    let mut bytes = Vec::new();
+    if let Some(path) = text.strip_prefix('@') {
+        let path = std::path::Path::new(path);
+        let limit = u64::try_from(MAX_ARGUMENTS_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+        std::fs::File::open(path)
+            .and_then(|file| file.take(limit).read_to_end(&mut bytes))
+            .map_err(|error| Failure::file(path, error))?;
+    } else {
+        bytes.extend_from_slice(text.as_bytes());
+    }
+    match json::parse(&bytes, MAX_ARGUMENTS_BYTES) {
+        Ok(Value::Object(arguments)) => Ok(arguments),
+        Ok(_) => Err(Failure::Argument("--arguments: expected an object".to_owned())),
+        Err(error) => Err(Failure::Argument(format!("--arguments: not strict JSON: {error}"))),
+    }
+}
+
+fn print_line(value: &Value) -> Result<(), Failure> {
+    print(&format!("{value}\n"))
+}
+
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())
+        .and_then(|()| out.flush())
+        .map_err(|error| Failure::System(format!("standard output: {error}")))
+}

@@ -1,0 +1,129 @@
+//! Registered clusters, and what their agents last told.
+
+use super::{Change, ClusterKey, Store, StoreError};
+use crate::clock::now_ms;
+use sqlx::FromRow;
+
+/// A cluster as the API shows it.
+#[derive(Debug, FromRow)]
+pub(crate) struct Cluster {
+    /// Its identifier.
+    pub(crate) cluster_id: String,
+    /// The managed namespace.
+    pub(crate) namespace: String,
+    /// When it was registered.
+    pub(crate) created_at: i64,
+    /// When its agent was last heard.
+    pub(crate) contact_at: Option<i64>,
+    /// The uid of its `kube-system`, as last reported.
+    pub(crate) cluster_uid: Option<String>,
+    /// The last report, without the inventory.
+    pub(crate) report: Option<String>,
+    /// When that came.
+    pub(crate) report_at: Option<i64>,
+    /// The identity that is good.
+    pub(crate) identity_id: Option<String>,
+    /// When its certificate ends.
+    pub(crate) identity_not_after: Option<i64>,
+}
+
+/// What a command or an identity of a cluster is made from.
+#[derive(Debug, FromRow)]
+pub(crate) struct Base {
+    /// The managed namespace.
+    pub(crate) namespace: String,
+    /// The next command's sequence.
+    pub(crate) next_sequence: i64,
+    /// The longest window that its agent takes.
+    pub(crate) max_validity_s: i64,
+}
+
+/// How many commands of a cluster have a status.
+#[derive(Debug, FromRow)]
+pub(crate) struct Count {
+    /// The status.
+    pub(crate) status: String,
+    /// How many.
+    pub(crate) count: i64,
+}
+
+/// Registers a cluster; false where it is there already.
+pub(crate) async fn insert(
+    change: &mut Change,
+    key: &ClusterKey,
+    namespace: &str,
+    max_validity_s: i64,
+) -> Result<bool, StoreError> {
+    let inserted = sqlx::query(
+        "INSERT INTO clusters (tenant_id, cluster_id, namespace, created_at, next_sequence, max_validity_s)
+         VALUES ($1, $2, $3, $4, 1, $5) ON CONFLICT DO NOTHING",
+    )
+    .bind(&key.tenant_id)
+    .bind(&key.cluster_id)
+    .bind(namespace)
+    .bind(now_ms())
+    .bind(max_validity_s)
+    .execute(&mut **change)
+    .await?;
+    Ok(inserted.rows_affected() == 1)
+}
+
+/// Reads what a command or an identity is made from; `None` where there is no such cluster.
+pub(crate) async fn base(change: &mut Change, key: &ClusterKey) -> Result<Option<Base>, StoreError> {
+    Ok(sqlx::query_as(
+        "SELECT namespace, next_sequence, max_validity_s FROM clusters
+         WHERE tenant_id = $1 AND cluster_id = $2",
+    )
+    .bind(&key.tenant_id)
+    .bind(&key.cluster_id)
+    .fetch_optional(&mut **change)
+    .await?)
+}
+
+impl Store {
+    /// The clusters of a tenant, or the one that is named.
+    pub(crate) async fn clusters(
+        &self,
+        tenant_id: &str,
+        cluster_id: Option<&str>,
+    ) -> Result<Vec<Cluster>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT c.cluster_id, c.namespace, c.created_at, c.contact_at, c.cluster_uid, c.report,
+                    c.report_at, i.identity_id, i.not_after AS identity_not_after
+             FROM clusters c LEFT JOIN identities i
+               ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
+             WHERE c.tenant_id = $1 AND ($2 IS NULL OR c.cluster_id = $2) ORDER BY c.cluster_id",
+        )
+        .bind(tenant_id)
+        .bind(cluster_id)
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// Whether there is such a cluster.
+    pub(crate) async fn has_cluster(&self, key: &ClusterKey) -> Result<bool, StoreError> {
+        Ok(sqlx::query("SELECT 1 FROM clusters WHERE tenant_id = $1 AND cluster_id = $2")
+            .bind(&key.tenant_id)
+            .bind(&key.cluster_id)
+            .fetch_optional(&self.pool)
+            .await?
+            .is_some())
+    }
+
+    /// How many commands of a cluster have which status.
+    pub(crate) async fn command_counts(&self, key: &ClusterKey) -> Result<Vec<Count>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT status, count(*) AS count FROM (
+                 SELECT CASE WHEN receipt_status IS NOT NULL THEN receipt_status
+                             WHEN not_after < $3 THEN 'expired'
+                             WHEN deliveries > 0 THEN 'delivered' ELSE 'queued' END AS status
+                 FROM commands WHERE tenant_id = $1 AND cluster_id = $2) AS shown
+             GROUP BY status",
+        )
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .bind(now_ms())
+        .fetch_all(&self.pool)
+        .await?)
+    }
+}

@@ -1,0 +1,157 @@
+//! Commands: queued with their sequence and signature in one change.
+
+use super::{Change, ClusterKey, Store, StoreError};
+use crate::clock::now_ms;
+use sqlx::FromRow;
+
+/// A new command.
+#[derive(Debug)]
+pub(crate) struct NewCommand<'c> {
+    /// Its identifier.
+    pub(crate) command_id: &'c str,
+    /// Its place in the order of approval.
+    pub(crate) sequence: i64,
+    /// Used once.
+    pub(crate) nonce: &'c str,
+    /// What to do.
+    pub(crate) operation: &'c str,
+    /// The signed envelope.
+    pub(crate) envelope: &'c str,
+    /// When it was approved.
+    pub(crate) created_at: i64,
+    /// By whom.
+    pub(crate) created_by: &'c str,
+    /// The window's first moment.
+    pub(crate) not_before: i64,
+    /// The window's last moment.
+    pub(crate) not_after: i64,
+}
+
+/// A command as the API shows it.
+#[derive(Debug, FromRow)]
+pub(crate) struct Command {
+    /// Its identifier.
+    pub(crate) command_id: String,
+    /// Its place in the order of approval.
+    pub(crate) sequence: i64,
+    /// Used once.
+    pub(crate) nonce: String,
+    /// What to do.
+    pub(crate) operation: String,
+    /// When it was approved.
+    pub(crate) created_at: i64,
+    /// By whom.
+    pub(crate) created_by: String,
+    /// The window's first moment.
+    pub(crate) not_before: i64,
+    /// The window's last moment.
+    pub(crate) not_after: i64,
+    /// When it was delivered last.
+    pub(crate) delivered_at: Option<i64>,
+    /// How often it was delivered.
+    pub(crate) deliveries: i64,
+    /// The receipt that is shown.
+    pub(crate) receipt: Option<String>,
+    /// Its status.
+    pub(crate) receipt_status: Option<String>,
+    /// Whether that is the recorded outcome.
+    pub(crate) receipt_recorded: i64,
+    /// When it came.
+    pub(crate) receipt_at: Option<i64>,
+    /// How many receipts came.
+    pub(crate) receipts: i64,
+}
+
+impl Command {
+    /// The status that is shown. `expired` is ours: a recorded receipt may still replace it.
+    pub(crate) fn status(&self) -> &str {
+        match &self.receipt_status {
+            Some(status) => status,
+            None if self.not_after < now_ms() => "expired",
+            None if self.deliveries > 0 => "delivered",
+            None => "queued",
+        }
+    }
+}
+
+/// Queues a command, and takes its sequence.
+pub(crate) async fn insert(
+    change: &mut Change,
+    key: &ClusterKey,
+    command: &NewCommand<'_>,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE clusters SET next_sequence = $3 WHERE tenant_id = $1 AND cluster_id = $2")
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .bind(command.sequence.saturating_add(1))
+        .execute(&mut **change)
+        .await?;
+    sqlx::query(
+        "INSERT INTO commands (command_id, tenant_id, cluster_id, sequence, nonce, operation, envelope,
+           created_at, created_by, not_before, not_after, deliveries, receipt_recorded, receipts)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, 0)",
+    )
+    .bind(command.command_id)
+    .bind(&key.tenant_id)
+    .bind(&key.cluster_id)
+    .bind(command.sequence)
+    .bind(command.nonce)
+    .bind(command.operation)
+    .bind(command.envelope)
+    .bind(command.created_at)
+    .bind(command.created_by)
+    .bind(command.not_before)
+    .bind(command.not_after)
+    .execute(&mut **change)
+    .await?;
+    Ok(())
+}
+
+impl Store {
+    /// The newest commands of a cluster, those before a sequence where one is given.
+    pub(crate) async fn commands(
+        &self,
+        key: &ClusterKey,
+        before: Option<i64>,
+        limit: i64,
+    ) -> Result<Vec<Command>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT command_id, sequence, nonce, operation, created_at, created_by, not_before, not_after,
+                    delivered_at, deliveries, receipt, receipt_status, receipt_recorded, receipt_at, receipts
+             FROM commands WHERE tenant_id = $1 AND cluster_id = $2 AND ($3 IS NULL OR sequence < $3)
+             ORDER BY sequence DESC LIMIT $4",
+        )
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .bind(before)
+        .bind(limit)
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// One command of a cluster.
+    pub(crate) async fn command(
+        &self,
+        key: &ClusterKey,
+        command_id: &str,
+    ) -> Result<Option<Command>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT command_id, sequence, nonce, operation, created_at, created_by, not_before, not_after,
+                    delivered_at, deliveries, receipt, receipt_status, receipt_recorded, receipt_at, receipts
+             FROM commands WHERE tenant_id = $1 AND cluster_id = $2 AND command_id = $3",
+        )
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .bind(command_id)
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
+    /// The envelope of a command, as it is delivered.
+    pub(crate) async fn envelope(&self, command_id: &str) -> Result<String, StoreError> {
+        Ok(sqlx::query_scalar("SELECT envelope FROM commands WHERE command_id = $1")
+            .bind(command_id)
+            .fetch_one(&self.pool)
+            .await?)
+    }
+}

@@ -1,0 +1,129 @@
+//! Which commands go out, when, and how often.
+
+use crate::support::Folder;
+use std::thread;
+use std::time::{Duration, Instant};
+
+fn id(command: &serde_json::Value) -> String {
+    command["command_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_open_poll_answers_as_soon_as_a_command_is_queued() {
+    let folder = Folder::new("open-poll");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let waiting = agent.clone();
+    let started = Instant::now();
+    let poll = thread::spawn(move || waiting.poll(30));
+    crate::support::until("the poll is noted", || {
+        let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
+        shown["agent"]["online"].as_bool().filter(|online| *online)
+    });
+    let queued = manager.queue(&token, "prod");
+    assert_eq!(queued["sequence"], 1);
+    let answer = poll.join().unwrap();
+    assert!(started.elapsed() < Duration::from_secs(15), "not at once");
+    assert!(answer.date.is_some(), "the agent learns the time from it");
+    assert_eq!(answer.expect(200)["commands"][0], queued["envelope"]);
+    assert_eq!(manager.command(&token, "prod", &queued)["status"], "delivered");
+}
+
+#[test]
+fn an_unanswered_command_is_delivered_again_after_15_seconds_and_not_sooner() {
+    let folder = Folder::new("again");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let started = Instant::now();
+    assert_eq!(agent.polled(0), [id(&queued)]);
+    let delivered = Instant::now();
+    assert!(agent.polled(0).is_empty());
+    assert_eq!(agent.polled(30), [id(&queued)]);
+    assert!(started.elapsed() >= Duration::from_secs(15));
+    assert!(delivered.elapsed() < Duration::from_secs(20));
+    assert_eq!(manager.command(&token, "prod", &queued)["deliveries"], 2);
+}
+
+#[test]
+fn after_a_restart_every_unanswered_command_is_due() {
+    let folder = Folder::new("restart");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = [(); 3].map(|()| id(&manager.queue(&token, "prod")));
+    assert_eq!(agent.polled(0), queued);
+    assert!(agent.polled(0).is_empty());
+    manager.kill();
+    let manager = folder.serve();
+    assert_eq!(agent.at(&manager).polled(0), queued);
+}
+
+#[test]
+fn two_gateways_share_one_database_and_a_restart_of_one_spares_the_deliveries_of_the_other() {
+    let folder = Folder::new("two-gateways");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let second = folder.agent_gateway();
+    let (here, there) = (agent.clone(), agent.at(&second));
+    // Queued in one process, found by the poll of another.
+    let poll = thread::spawn({
+        let there = there.clone();
+        move || there.polled(30)
+    });
+    let queued = id(&manager.queue(&token, "prod"));
+    assert_eq!(poll.join().unwrap(), [queued]);
+    assert!(here.polled(0).is_empty(), "delivered twice");
+    manager.kill();
+    let manager = folder.serve();
+    assert!(agent.at(&manager).polled(0).is_empty(), "the second gateway lives, and has delivered it");
+}
+
+#[test]
+fn an_answer_holds_64_commands_in_order() {
+    let folder = Folder::new("many");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued: Vec<String> = (0..70).map(|_| id(&manager.queue(&token, "prod"))).collect();
+    assert_eq!(agent.polled(0), queued[..64]);
+    assert_eq!(agent.polled(0), queued[64..]);
+}
+
+#[test]
+fn an_answer_holds_4_mib() {
+    let folder = Folder::new("large");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let spec = serde_json::json!({ "text": "x".repeat(250 * 1024) });
+    for number in 0..20 {
+        let arguments = serde_json::json!({ "name": format!("c{number}"), "spec": spec });
+        let body = serde_json::json!({ "operation": "managedcomponent.apply", "arguments": arguments });
+        manager.post(&token, "/api/v1/clusters/prod/kubernetes/commands", &body).expect(201);
+    }
+    let (first, second) = (agent.poll(0).expect(200), agent.poll(0).expect(200));
+    assert!(first.to_string().len() <= 4 * 1024 * 1024);
+    let count = |answer: &serde_json::Value| answer["commands"].as_array().unwrap().len();
+    assert_eq!((count(&first), count(&first) + count(&second)), (16, 20));
+}
+
+#[test]
+fn an_expired_command_is_shown_as_such_and_not_delivered() {
+    let folder = Folder::new("expired");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let body = serde_json::json!({ "operation": "inventory.report", "arguments": {}, "valid_for_s": 1 });
+    let queued = manager.post(&token, "/api/v1/clusters/prod/kubernetes/commands", &body).expect(201);
+    crate::support::until("it expires", || {
+        (manager.command(&token, "prod", &queued)["status"] == "expired").then_some(())
+    });
+    assert!(agent.polled(0).is_empty());
+    // What happened in the cluster counts for more than the manager's own word.
+    agent.receipt(&crate::support::receipt(&queued, "succeeded", true)).expect(200);
+    assert_eq!(manager.command(&token, "prod", &queued)["status"], "succeeded");
+}

@@ -1,0 +1,82 @@
+//! Identities: issued once, revoked by the next.
+
+use crate::support::{Agent, Folder, until, without_certificate};
+use serde_json::json;
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[test]
+fn a_new_identity_revokes_the_former_and_cuts_its_open_poll() {
+    let folder = Folder::new("revoked");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let former = manager.cluster(&token, "prod");
+    let waiting = former.clone();
+    let poll = thread::spawn(move || waiting.poll(30));
+    until("the poll is noted", || {
+        let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
+        shown["agent"]["online"].as_bool().filter(|online| *online)
+    });
+    let started = Instant::now();
+    let agent = manager.identity(&token, "prod");
+    assert_eq!(poll.join().unwrap().expect(403)["error"], "identity_revoked");
+    assert!(started.elapsed() < Duration::from_secs(10));
+    let queued = manager.queue(&token, "prod");
+    assert_eq!(former.poll(0).expect(403)["error"], "identity_revoked");
+    let receipt = crate::support::receipt(&queued, "succeeded", true);
+    assert_eq!(former.receipt(&receipt).expect(403)["error"], "identity_revoked");
+    let id = former.config["payload"]["identity_id"].as_str().unwrap();
+    assert!(manager.audit(&token).contains(&format!("gateway.call refused {id} revoked identity")));
+    assert_eq!(agent.polled(0), [queued["command_id"].as_str().unwrap()]);
+}
+
+#[test]
+fn only_certificates_of_the_authority_get_in() {
+    let (folder, elsewhere) = (Folder::new("own-ca"), Folder::new("other-ca"));
+    let (token, other_token) = (folder.token("acme"), elsewhere.token("acme"));
+    let (manager, other) = (folder.serve(), elsewhere.serve());
+    let path = "/v1/cluster-agent/commands?wait_s=0";
+    let ca = fs::read_to_string(folder.join("data/tls/ca.crt")).unwrap();
+    without_certificate(&ca, &format!("{}{path}", manager.gateway)).expect_err("no certificate");
+    other.post(&other_token, "/api/v1/clusters", &json!({ "cluster_id": "prod", "namespace": "navin" }));
+    let body = json!({ "gateway_url": manager.gateway });
+    let mut issued = other.post(&other_token, "/api/v1/clusters/prod/kubernetes/agent", &body).expect(201);
+    issued["ca_crt"] = json!(ca);
+    let stranger = Agent::new(&issued, &manager.gateway);
+    stranger.try_poll(0).expect_err("a certificate of another authority");
+    manager.cluster(&token, "prod").poll(0).expect(200);
+}
+
+#[test]
+fn an_identity_is_all_that_the_secret_holds() {
+    let folder = Folder::new("identity");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    manager.post(&token, "/api/v1/clusters", &json!({ "cluster_id": "prod", "namespace": "navin" }));
+    let path = "/api/v1/clusters/prod/kubernetes/agent";
+    let body = json!({ "gateway_url": "https://manager.example:8462", "poll_wait_s": 5 });
+    let issued = manager.post(&token, path, &body).expect(201);
+    let payload = &issued["config"]["payload"];
+    assert_eq!((&payload["poll_wait_s"], &payload["namespace"]), (&json!(5), &json!("navin")));
+    let secret = issued["secret_yaml"].as_str().unwrap();
+    assert!(secret.contains("  name: navin-cluster-agent-identity\n  namespace: navin\n"));
+    for name in ["manager_pem", "tls_crt", "tls_key", "ca_crt"] {
+        for line in issued[name].as_str().unwrap().lines() {
+            assert!(secret.contains(&format!("    {line}\n")), "{name}: {line}");
+        }
+    }
+    let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
+    assert_eq!(shown["identity_id"], payload["identity_id"]);
+    for refused in [
+        json!({}),
+        json!({ "gateway_url": "http://manager.example" }),
+        json!({ "gateway_url": "https://manager.example/path" }),
+        json!({ "gateway_url": "https://manager.example", "poll_wait_s": 31 }),
+        json!({ "gateway_url": "https://manager.example", "tenant_id": "rival" }),
+    ] {
+        manager.post(&token, path, &refused).expect(400);
+    }
+    let unchanged = manager.get(&token, "/api/v1/clusters/prod").expect(200);
+    assert_eq!(unchanged["identity_id"], payload["identity_id"], "a refused one revokes nothing");
+}

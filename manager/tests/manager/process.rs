@@ -1,0 +1,198 @@
+//! The program as a process: its end, its files, its exit codes.
+
+use crate::support::{Folder, LIMIT, receipt, until};
+use serde_json::{Value, json};
+use sqlx::{Connection, SqliteConnection};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[test]
+fn what_was_answered_201_survives_kill_9() {
+    let folder = Folder::new("kill-9");
+    let token = folder.token("acme");
+    let mut manager = folder.serve();
+    manager.cluster(&token, "prod");
+    let mut answered = Vec::new();
+    for _ in 0..3 {
+        answered.extend((0..5).map(|_| manager.queue(&token, "prod")));
+        manager.kill();
+        manager = folder.serve();
+    }
+    for (command, sequence) in answered.iter().zip(1..) {
+        let shown = manager.command(&token, "prod", command);
+        assert_eq!((&shown["envelope"], &shown["sequence"]), (&command["envelope"], &json!(sequence)));
+    }
+}
+
+#[test]
+fn what_was_answered_201_amid_many_survives_kill_9() {
+    let folder = Folder::new("kill-9-amid");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    manager.cluster(&token, "prod");
+    let (sender, answered) = mpsc::channel();
+    let operators = [(); 4].map(|()| {
+        let (rest, token, sender) = (manager.rest.clone(), token.clone(), sender.clone());
+        thread::spawn(move || {
+            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
+            let path = "/api/v1/clusters/prod/kubernetes/commands";
+            while let Ok(answer) = rest.send("POST", &token, path, body.to_vec()) {
+                sender.send(answer.expect(201)).unwrap();
+            }
+        })
+    });
+    drop(sender);
+    let mut kept: Vec<Value> = (0..40).map(|_| answered.recv_timeout(LIMIT).unwrap()).collect();
+    manager.kill();
+    kept.extend(answered);
+    for operator in operators {
+        operator.join().unwrap();
+    }
+    let manager = folder.serve();
+    for command in &kept {
+        assert_eq!(manager.command(&token, "prod", command)["envelope"], command["envelope"]);
+    }
+    let sequences: BTreeSet<u64> = kept.iter().map(|command| command["sequence"].as_u64().unwrap()).collect();
+    assert_eq!(sequences.len(), kept.len(), "a sequence was given twice");
+    let next = manager.queue(&token, "prod")["sequence"].as_u64().unwrap();
+    assert!(sequences.iter().all(|sequence| *sequence < next));
+}
+
+#[test]
+fn while_the_database_is_locked_nothing_is_acknowledged() {
+    let folder = Folder::new("locked");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = format!("sqlite:{}", folder.join("data/manager.db").display());
+    let mut other = runtime.block_on(SqliteConnection::connect(&database)).unwrap();
+    runtime.block_on(sqlx::query("BEGIN IMMEDIATE").execute(&mut other)).unwrap();
+    let receipt = receipt(&queued, "succeeded", true);
+    let refused = [
+        thread::spawn({
+            let (rest, token) = (manager.rest.clone(), token.clone());
+            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
+            move || rest.send("POST", &token, path, body.to_vec()).unwrap()
+        }),
+        thread::spawn({
+            let (agent, receipt) = (agent.clone(), receipt.clone());
+            move || agent.receipt(&receipt)
+        }),
+    ];
+    for refused in refused {
+        let refused = refused.join().unwrap();
+        assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    }
+    runtime.block_on(sqlx::query("ROLLBACK").execute(&mut other)).unwrap();
+    assert_eq!(manager.command(&token, "prod", &queued)["status"], "queued");
+    assert_eq!(manager.queue(&token, "prod")["sequence"], 2);
+    assert_eq!(agent.receipt(&receipt).expect(200), json!({ "recorded": true }));
+}
+
+#[test]
+fn sigterm_answers_open_polls_and_ends_with_0() {
+    let folder = Folder::new("sigterm");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let waiting = agent.clone();
+    let poll = thread::spawn(move || waiting.poll(30));
+    until("the poll is noted", || {
+        let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
+        shown["agent"]["online"].as_bool().filter(|online| *online)
+    });
+    let started = Instant::now();
+    manager.terminate();
+    assert_eq!(poll.join().unwrap().expect(200), json!({ "commands": [] }));
+    assert_eq!(manager.wait().code(), Some(0));
+    assert!(started.elapsed() < Duration::from_secs(5));
+}
+
+#[test]
+fn keys_are_private_and_used_again() {
+    let folder = Folder::new("keys");
+    let read = |name: &str| fs::read(folder.join("data/tls").join(name)).unwrap();
+    let names = ["ca.crt", "ca.key", "server.crt", "server.key", "signing.key", "manager.pem"];
+    folder.serve().kill();
+    let before = names.map(read);
+    folder.serve().kill();
+    assert!(before == names.map(read), "keys were made anew");
+    for name in ["tls/ca.key", "tls/server.key", "tls/signing.key", "manager.db"] {
+        let mode = fs::metadata(folder.join("data").join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{name}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_named_with_exit_code_78() {
+    let folder = Folder::new("damaged");
+    folder.serve().kill();
+    for name in ["ca.crt", "ca.key", "server.crt", "server.key", "signing.key", "manager.pem"] {
+        let path = folder.join("data/tls").join(name);
+        let good = fs::read(&path).unwrap();
+        fs::write(&path, &good[..good.len() / 2]).unwrap();
+        let output = folder.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{name}: {told}");
+        assert!(told.contains(&format!("tls/{name}: ")), "{name}: {told}");
+        fs::write(&path, &good).unwrap();
+    }
+    // What agents trust is never replaced because its key is lost.
+    for (lost, code) in [("ca.key", 78), ("signing.key", 78)] {
+        let path = folder.join("data/tls").join(lost);
+        let good = fs::read(&path).unwrap();
+        fs::remove_file(&path).unwrap();
+        let output = folder.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+        assert_eq!(output.status.code(), Some(code), "{lost}");
+        fs::write(&path, &good).unwrap();
+    }
+}
+
+#[test]
+fn a_signed_command_is_written_for_the_inbox_and_queued_for_the_gateway() {
+    let folder = Folder::new("sign");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let (arguments, out) = (folder.join("arguments.json"), folder.join("command.json"));
+    fs::write(&arguments, r#"{"name":"web","spec":{"size":1.0E+2}}"#).unwrap();
+    let arguments = format!("@{}", arguments.display());
+    let sign = |cluster: &str, operation: &str, arguments: &str| {
+        let out = out.display().to_string();
+        folder.run(&[
+            "sign",
+            "--tenant",
+            "acme",
+            "--cluster",
+            cluster,
+            "--operation",
+            operation,
+            "--arguments",
+            arguments,
+            "--out",
+            &out,
+        ])
+    };
+    let poll = thread::spawn(move || agent.poll(30));
+    let signed = sign("prod", "managedcomponent.apply", &arguments);
+    assert!(signed.status.success(), "{signed:?}");
+    let envelope: Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
+    assert_eq!(envelope["payload"]["arguments"]["spec"], json!({ "size": 100 }));
+    assert_eq!(poll.join().unwrap().expect(200)["commands"], json!([envelope]));
+    assert!(manager.audit(&token).iter().any(|entry| entry.starts_with("command.queue done")));
+    for (cluster, operation, arguments, code) in [
+        ("nowhere", "inventory.report", "{}", 1),
+        ("prod", "pod.exec", "{}", 1),
+        ("prod", "inventory.report", "{", 2),
+        ("prod", "inventory.report", r#"{"a":1,"a":1}"#, 2),
+    ] {
+        assert_eq!(sign(cluster, operation, arguments).status.code(), Some(code), "{cluster} {operation}");
+    }
+}

@@ -1,0 +1,99 @@
+//! What operators may do, and what they are refused.
+
+use crate::support::Folder;
+use serde_json::json;
+
+#[test]
+fn without_a_token_nothing_is_shown_and_another_tenants_cluster_is_not_there() {
+    let folder = Folder::new("tenants");
+    let (token, foreign) = (folder.token("acme"), folder.token("rival"));
+    let manager = folder.serve();
+    let path = "/api/v1/clusters";
+    for bad in ["", "navin_wrong"] {
+        let refused = manager.get(bad, path);
+        assert_eq!((refused.status, refused.content_type.as_str()), (401, "application/problem+json"));
+    }
+    manager.get("", "/healthz").expect(200);
+    manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let command = format!("{path}/prod/kubernetes/commands/{}", queued["command_id"].as_str().unwrap());
+    manager.get(&token, &command).expect(200);
+    let commands = format!("{path}/prod/kubernetes/commands");
+    for path in [&format!("{path}/prod"), &commands, &command, &format!("{path}/prod/kubernetes/inventory")] {
+        assert_eq!(manager.get(&foreign, path).expect(404)["code"], "not_found");
+    }
+    let body = json!({ "operation": "inventory.report", "arguments": {} });
+    manager.post(&foreign, &commands, &body).expect(404);
+    let identity = json!({ "gateway_url": "https://manager.example" });
+    manager.post(&foreign, &format!("{path}/prod/kubernetes/agent"), &identity).expect(404);
+    assert_eq!(manager.get(&foreign, path).expect(200)["clusters"], json!([]));
+    assert!(manager.audit(&foreign).contains(&format!("rest.post refused {commands} 404")));
+    assert!(manager.audit(&foreign).iter().all(|entry| !entry.contains("command.queue")));
+    // The same name in another tenant is another cluster.
+    manager.cluster(&foreign, "prod");
+    assert_eq!(manager.queue(&foreign, "prod")["sequence"], 1);
+}
+
+#[test]
+fn what_the_agent_would_refuse_is_not_signed() {
+    let folder = Folder::new("unsigned");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    manager.cluster(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let spec = json!({ "name": "web", "spec": {} });
+    for refused in [
+        json!({ "operation": "pod.exec", "arguments": {} }),
+        json!({ "operation": "managedcomponent.apply", "arguments": { "name": "web" } }),
+        json!({ "operation": "managedcomponent.apply", "arguments": { "name": "Web", "spec": {} } }),
+        json!({ "operation": "managedcomponent.delete", "arguments": spec }),
+        json!({ "operation": "managedcomponent.apply", "arguments": spec, "valid_for_s": 0 }),
+        json!({ "operation": "managedcomponent.apply", "arguments": spec, "valid_for_s": 604_741 }),
+        json!({ "operation": "managedcomponent.apply", "arguments": spec, "extra": 1 }),
+        json!({ "operation": "managedcomponent.apply" }),
+    ] {
+        manager.post(&token, path, &refused).expect(400);
+    }
+    let double = br#"{"operation":"inventory.report","arguments":{},"arguments":{}}"#;
+    manager.send("POST", &token, path, Some(double.to_vec())).expect(400);
+    let deep = "[".repeat(61) + &"]".repeat(61);
+    let deep = format!(
+        r#"{{"operation":"managedcomponent.apply","arguments":{{"name":"web","spec":{{"a":{deep}}}}}}}"#
+    );
+    manager.send("POST", &token, path, Some(deep.into_bytes())).expect(400);
+    for (size, status) in [(250 * 1024, 201), (256 * 1024, 413), (1024 * 1024, 413)] {
+        let arguments = json!({ "name": "web", "spec": { "text": "x".repeat(size) } });
+        let body = json!({ "operation": "managedcomponent.apply", "arguments": arguments });
+        manager.post(&token, path, &body).expect(status);
+    }
+    let longest = json!({ "operation": "managedcomponent.apply", "arguments": spec, "valid_for_s": 604_740 });
+    let queued = manager.post(&token, path, &longest).expect(201);
+    assert_eq!(queued["sequence"], 2, "what is refused takes no sequence");
+    let listed = manager.get(&token, &format!("{path}?limit=1")).expect(200);
+    assert_eq!(listed["commands"][0]["command_id"], queued["command_id"]);
+    let earlier = manager.get(&token, &format!("{path}?before_sequence=2")).expect(200);
+    assert_eq!(earlier["commands"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn clusters_are_registered_once_and_well_named() {
+    let folder = Folder::new("clusters");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let path = "/api/v1/clusters";
+    for refused in [
+        json!({ "cluster_id": "Prod", "namespace": "navin" }),
+        json!({ "cluster_id": "prod", "namespace": "a.b" }),
+        json!({ "cluster_id": "prod" }),
+        json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": {} }),
+        json!([]),
+    ] {
+        manager.post(&token, path, &refused).expect(400);
+    }
+    let good = json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": "apiVersion: v1" });
+    let shown = manager.post(&token, path, &good).expect(201);
+    assert_eq!((&shown["cluster_id"], &shown["agent"]["online"]), (&json!("prod"), &json!(false)));
+    manager.post(&token, path, &good).expect(409);
+    manager.get(&token, "/api/v1/nothing").expect(404);
+    manager.send("DELETE", &token, path, None).expect(405);
+}

@@ -1,0 +1,140 @@
+//! `run`: the agent.
+
+use super::{Arguments, Exit, Fatal, print};
+use crate::agent::{self, KubeAccess, Options};
+use std::path::PathBuf;
+
+const HELP: &str = "\
+Usage: navin-cluster-agent run [OPTION]...
+
+Options:
+  --identity-dir DIR     Folder with config.json, manager.pem, tls.crt, tls.key and ca.crt
+                         [default: /etc/navin/identity]
+  --kube-api URL         API server, https://host:port [default: the cluster's own, from
+                         KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT]
+  --kube-token-file F    Bearer token for it, read anew for every request
+  --kube-ca-file F       PEM of the only issuers trusted for it
+                         (the three go together; without them the mounted ServiceAccount is used)
+
+Environment:
+  POD_NAME, POD_UID      Who this replica is [default: the host's name and a random part]
+  POD_NAMESPACE          The pod's own namespace, which must be the configuration's
+  RUST_LOG               error, warn, info, debug or trace, also per module [default: info]
+
+SIGTERM and SIGINT: finishes or records what it is doing, gives up the Lease, exits 0.
+
+Exit codes: 0 stopped by a signal, 64 wrong command line, 70 a thread ended unexpectedly,
+71 the operating system refused something, 78 the identity or the way to the API server is wrong.
+";
+
+/// Where a pod finds its ServiceAccount.
+const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
+    if arguments.help() {
+        return print(HELP);
+    }
+    let identity_dir = arguments.option("--identity-dir")?;
+    let api = arguments.option("--kube-api")?;
+    let token = arguments.option("--kube-token-file")?;
+    let ca = arguments.option("--kube-ca-file")?;
+    arguments.end()?;
+    let kube = match (api, token, ca) {
+        (Some(url), Some(token), Some(ca)) => {
+            KubeAccess { url: api_url(&url)?, token: PathBuf::from(token), ca: PathBuf::from(ca) }
+        }
+        (None, None, None) => in_cluster()?,
+        _ => {
+            let message = "--kube-api, --kube-token-file and --kube-ca-file: expected all three or none";
+            return Err(Fatal::new(Exit::Usage, message));
+        }
+    };
+    start_logging();
+    agent::run(&Options {
+        identity_dir: PathBuf::from(identity_dir.unwrap_or_else(|| crate::identity::DEFAULT_DIR.to_owned())),
+        kube,
+        pod_name: environment("POD_NAME").or_else(|| environment("HOSTNAME")),
+        pod_uid: environment("POD_UID"),
+        pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
+    })
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+fn mounted_namespace() -> Option<String> {
+    let path = PathBuf::from(SERVICE_ACCOUNT).join("namespace");
+    crate::files::read_text(&path, 1024).ok().map(|text| text.trim().to_owned())
+}
+
+fn api_url(url: &str) -> Result<String, Fatal> {
+    let host = url.strip_prefix("https://").map(|rest| rest.trim_end_matches('/'));
+    match host {
+        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']) => {
+            Ok(format!("https://{host}"))
+        }
+        Some(_) | None => {
+            Err(Fatal::new(Exit::Usage, format!("--kube-api {url}: expected https://host:port")))
+        }
+    }
+}
+
+fn in_cluster() -> Result<KubeAccess, Fatal> {
+    let variable = |name: &str| {
+        environment(name).ok_or_else(|| {
+            let outside = "outside a cluster give --kube-api, --kube-token-file and --kube-ca-file";
+            Fatal::new(Exit::Config, format!("{name}: not set; {outside}"))
+        })
+    };
+    let url = service_url(&variable("KUBERNETES_SERVICE_HOST")?, &variable("KUBERNETES_SERVICE_PORT")?)?;
+    let dir = PathBuf::from(SERVICE_ACCOUNT);
+    Ok(KubeAccess { url, token: dir.join("token"), ca: dir.join("ca.crt") })
+}
+
+/// The API server's URL from its service variables; IPv6 addresses get brackets (RFC 3986 section 3.2.2).
+fn service_url(host: &str, port: &str) -> Result<String, Fatal> {
+    let port: u16 = port.parse().map_err(|_| {
+        Fatal::new(Exit::Config, format!("KUBERNETES_SERVICE_PORT={port:?}: expected a port number"))
+    })?;
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    if bare.is_empty() || bare.contains(['/', '?', '#', '@', ' ']) {
+        let message = format!("KUBERNETES_SERVICE_HOST={host:?}: expected an address or a name");
+        return Err(Fatal::new(Exit::Config, message));
+    }
+    let host = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
+    Ok(format!("https://{host}:{port}"))
+}
+
+/// Lines of `time LEVEL target message` on standard error; the libraries' own only from WARN.
+fn start_logging() {
+    let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
+    env_logger::Builder::new()
+        .parse_filters("ureq=warn,ureq_proto=warn,rustls=warn")
+        .parse_filters(&filter)
+        .format(|out, record| {
+            use std::io::Write;
+            let time = jiff::Timestamp::now();
+            writeln!(out, "{time:.3} {} {} {}", record.level(), record.target(), record.args())
+        })
+        .init();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::service_url;
+
+    #[test]
+    fn service_variables_make_a_url_with_brackets_around_ipv6() {
+        let url = |host, port| service_url(host, port).map_err(|fatal| fatal.message);
+        assert_eq!(url("fd00::1", "443"), Ok("https://[fd00::1]:443".to_owned()));
+        assert_eq!(url("[fd00::1]", "443"), Ok("https://[fd00::1]:443".to_owned()));
+        assert_eq!(url("10.0.0.1", "6443"), Ok("https://10.0.0.1:6443".to_owned()));
+        assert_eq!(url("kubernetes.default", "443"), Ok("https://kubernetes.default:443".to_owned()));
+        for (host, port, name) in
+            [("10.0.0.1", "https", "_PORT"), ("10.0.0.1", "99999", "_PORT"), ("a/b", "443", "_HOST")]
+        {
+            assert!(url(host, port).is_err_and(|message| message.contains(name)), "{host} {port}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The only clock and the only source of chance.
+//!
+//! Lease arithmetic uses [`Clock::monotonic`] alone; validity windows use [`Clock::wall`]. A step of the
+//! wall clock therefore never makes a leader.
+
+use jiff::Timestamp;
+use ring::rand::{SecureRandom, SystemRandom};
+use std::time::{Duration, Instant};
+
+/// Time and chance, as the agent sees them.
+pub trait Clock: Send + Sync {
+    /// The wall clock, for validity windows and what people read.
+    fn wall(&self) -> Timestamp;
+    /// Time since some fixed moment of this process; never steps.
+    fn monotonic(&self) -> Duration;
+    /// Waits; only between two tries of one write, never for an event.
+    fn sleep(&self, pause: Duration);
+    /// Random bits for jitter and for an absent pod uid.
+    fn random(&self) -> u64;
+}
+
+/// The operating system's clock.
+pub struct SystemClock {
+    start: Instant,
+    random: SystemRandom,
+}
+
+impl SystemClock {
+    /// A clock whose monotonic time begins now.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { start: Instant::now(), random: SystemRandom::new() }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn wall(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn monotonic(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    fn sleep(&self, pause: Duration) {
+        std::thread::sleep(pause);
+    }
+
+    fn random(&self) -> u64 {
+        let mut bytes = [0; 8];
+        // Without random bits all replicas wait alike, which is slower and no less safe.
+        if self.random.fill(&mut bytes).is_err() {
+            log::warn!("no random bits from the operating system: pauses are not spread");
+        }
+        u64::from_le_bytes(bytes)
+    }
+}

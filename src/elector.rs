@@ -1,0 +1,229 @@
+//! The lease thread: takes, renews and releases the Lease as `rules::election` decides, over a connection of
+//! its own, and sets the permission to act.
+
+use crate::clock::Clock;
+use crate::kube::lease::{self, Holding};
+use crate::kube::{Kube, KubeError, Object, state as configmap};
+use crate::leader::Event;
+use crate::leadership::{Permit, Tenure};
+use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, micro_time};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+/// How often a follower reads the Lease at most: a release is seen within this.
+const LOOK: Duration = Duration::from_secs(2);
+/// How long the release waits for the leader thread to end.
+const RELEASE_WAIT: Duration = Duration::from_secs(4);
+
+/// What is held, and the Lease as our last write left it.
+struct Held {
+    hold: Hold,
+    tenure: Arc<Tenure>,
+    acquire_time: String,
+    lease: Object,
+}
+
+/// The lease thread's state.
+pub struct Elector {
+    kube: Kube,
+    clock: Arc<dyn Clock>,
+    permit: Arc<Permit>,
+    leader: SyncSender<Event>,
+    me: Candidate,
+    observer: Observer,
+    held: Option<Held>,
+}
+
+impl Elector {
+    /// An elector that has seen nothing yet; `holder` is our `holderIdentity`.
+    #[must_use]
+    pub fn new(
+        kube: Kube,
+        clock: Arc<dyn Clock>,
+        permit: Arc<Permit>,
+        leader: SyncSender<Event>,
+        holder: String,
+        duration: Duration,
+    ) -> Self {
+        let me = Candidate { holder, duration };
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None }
+    }
+
+    /// Our `holderIdentity`.
+    #[must_use]
+    pub fn holder(&self) -> &str {
+        &self.me.holder
+    }
+
+    /// The thread: until the process is ending, then the release.
+    pub fn run(mut self) {
+        loop {
+            let pause = self.step();
+            if self.permit.await_closing(pause) {
+                break;
+            }
+        }
+        if !self.permit.await_leader_stopped(RELEASE_WAIT) {
+            log::warn!("lease not released: a write may still be under way");
+        } else if let Some(held) = self.held.take() {
+            self.release(&held);
+        }
+    }
+
+    /// Does what is due about the Lease; how long until more is.
+    pub fn step(&mut self) -> Duration {
+        match self.held.take() {
+            Some(held) => self.lead(held),
+            None => self.follow(),
+        }
+    }
+
+    /// Pause after a call that failed: several tries fit into what is left of a term.
+    fn retry(&self) -> Duration {
+        self.me.duration / 15
+    }
+
+    fn look(&self) -> Duration {
+        LOOK.min(self.me.duration / 3)
+    }
+
+    fn lead(&mut self, held: Held) -> Duration {
+        let now = self.clock.monotonic();
+        match self.observer.decide(&self.me, Some(&held.hold), true, now) {
+            Action::Renew => self.renew(held),
+            Action::Wait(pause) => {
+                self.held = Some(held);
+                pause
+            }
+            Action::StepDown | Action::Create | Action::Take { .. } => {
+                log::warn!("lease lost transitions={}", held.hold.transitions);
+                self.permit.revoke();
+                self.tell_leader();
+                Duration::ZERO
+            }
+        }
+    }
+
+    fn renew(&mut self, mut held: Held) -> Duration {
+        let sent = self.clock.monotonic();
+        let renew_time = micro_time(self.clock.wall());
+        let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
+        match lease::replace(&self.kube, &held.lease, &holding) {
+            Ok(lease) => {
+                self.observe(Some(&lease));
+                held.lease = lease;
+                held.hold.renewed = sent;
+                self.permit.grant(&held.tenure, held.hold.deadline(self.me.duration));
+                self.held = Some(held);
+                Duration::ZERO
+            }
+            Err(error) => {
+                log::warn!("lease not renewed error={:?}", error.to_string());
+                // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
+                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
+                    self.observe(found.as_ref());
+                    if let Some(lease) = found {
+                        held.lease = lease;
+                    }
+                }
+                self.held = Some(held);
+                self.retry()
+            }
+        }
+    }
+
+    fn follow(&mut self) -> Duration {
+        let found = match self.read() {
+            Ok(found) => found,
+            Err(error) => {
+                log::warn!("lease unreadable error={:?}", error.to_string());
+                return self.look();
+            }
+        };
+        self.observe(found.as_ref());
+        let state_exists = found.is_some() || !matches!(configmap::get(&self.kube), Ok(None));
+        match self.observer.decide(&self.me, None, state_exists, self.clock.monotonic()) {
+            Action::Create => self.take(None, 0, !state_exists),
+            Action::Take { transitions } => self.take(found.as_ref(), transitions, false),
+            Action::Wait(pause) => pause.min(self.look()),
+            Action::Renew | Action::StepDown => self.look(),
+        }
+    }
+
+    fn take(&mut self, read: Option<&Object>, transitions: u32, first_start: bool) -> Duration {
+        let sent = self.clock.monotonic();
+        let time = micro_time(self.clock.wall());
+        self.observer.attempt(transitions);
+        let holding = self.holding(transitions, &time, &time);
+        let answer = match read {
+            Some(lease) => lease::replace(&self.kube, lease, &holding),
+            None => lease::create(&self.kube, &holding),
+        };
+        match answer {
+            Ok(lease) => {
+                self.observe(Some(&lease));
+                self.won(sent, transitions, time, lease, first_start);
+                Duration::ZERO
+            }
+            Err(error) => {
+                log::info!("lease not taken error={:?}", error.to_string());
+                self.retry()
+            }
+        }
+    }
+
+    fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {
+        let uid = lease.uid().unwrap_or("").to_owned();
+        let hold = Hold { uid: uid.clone(), transitions, renewed: sent };
+        let tenure = Arc::new(Tenure {
+            holder: self.me.holder.clone(),
+            transitions,
+            lease_uid: uid,
+            first_start,
+            since: self.clock.monotonic(),
+        });
+        log::info!("lease taken holder={} transitions={transitions}", self.me.holder);
+        self.permit.grant(&tenure, hold.deadline(self.me.duration));
+        self.held = Some(Held { hold, tenure, acquire_time: time, lease });
+        self.tell_leader();
+    }
+
+    fn release(&self, held: &Held) {
+        let now = micro_time(self.clock.wall());
+        let mut holding = self.holding(held.hold.transitions, &held.acquire_time, &now);
+        holding.holder = "";
+        match lease::replace(&self.kube, &held.lease, &holding) {
+            Ok(_) => log::info!("lease released transitions={}", held.hold.transitions),
+            Err(error) => log::warn!("lease not released error={:?}", error.to_string()),
+        }
+    }
+
+    fn holding<'a>(&'a self, transitions: u32, acquire_time: &'a str, renew_time: &'a str) -> Holding<'a> {
+        Holding {
+            holder: &self.me.holder,
+            duration_s: self.me.duration.as_secs(),
+            transitions,
+            acquire_time,
+            renew_time,
+        }
+    }
+
+    fn read(&self) -> Result<Option<Object>, KubeError> {
+        match lease::get(&self.kube) {
+            Ok(lease) => Ok(Some(lease)),
+            Err(KubeError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn observe(&mut self, lease: Option<&Object>) {
+        let record = lease.map(|lease| LeaseRecord::read(&lease.0));
+        self.observer.observe(record, self.clock.monotonic());
+    }
+
+    fn tell_leader(&self) {
+        // A full channel means that the leader thread is awake, and it looks at the permit every time.
+        drop(self.leader.try_send(Event::Leadership));
+    }
+}

@@ -1,0 +1,51 @@
+//! Bounded reads of files: the only place where the agent opens one.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Largest file that the agent reads, in bytes: a certificate bundle or a command.
+pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
+
+/// Reads a regular file of at most `limit` bytes.
+///
+/// # Errors
+///
+/// What the operating system says, or `InvalidData` for something that is not a regular file or is larger.
+pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a regular file"));
+    }
+    let mut bytes = Vec::new();
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
+    }
+    Ok(bytes)
+}
+
+/// [`read`], as text.
+///
+/// # Errors
+///
+/// As [`read`], and `InvalidData` for what is not UTF-8.
+pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+    String::from_utf8(read(path, limit)?)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "expected UTF-8 text"))
+}
+
+/// Reads at most `limit` bytes of a file, or of standard input for `-`; a longer text is cut there.
+///
+/// # Errors
+///
+/// What the operating system says.
+pub fn read_head(path: &str, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    if path == "-" {
+        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
+    } else {
+        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,226 @@
+//! The manager's gateway (CONTRACT section 4): poll, receipt, report.
+
+use crate::clock::Clock;
+use crate::http::{Http, HttpError, Method, Request, Response};
+use crate::rules::backoff::http_date;
+use crate::rules::json::parse_foreign;
+use crate::rules::messages::Receipt;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Limit on a receipt's or report's exchange.
+const POST_LIMIT: Duration = Duration::from_secs(30);
+/// How much longer than the asked wait a poll may take.
+const POLL_SLACK: Duration = Duration::from_secs(15);
+/// Largest answer to a poll, in bytes: 4 MiB of envelopes, and what is around them.
+const POLL_BYTES: u64 = 5 * 1024 * 1024;
+/// Largest answer to anything else, in bytes.
+const ANSWER_BYTES: u64 = 64 * 1024;
+/// Largest error body that is read, in bytes.
+const ERROR_BYTES: usize = 64 * 1024;
+/// Most envelopes in one answer.
+const POLL_MOST: usize = 64;
+/// How old a reading of the gateway's clock may be to count as trusted.
+const OFFSET_AGE: Duration = Duration::from_mins(1);
+/// Largest offset at which records may be dropped.
+const OFFSET_TRUSTED: i64 = 60_000;
+
+/// Why a call to the gateway did not succeed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GatewayError {
+    /// An answer other than 2xx.
+    Status {
+        /// The HTTP status.
+        status: u16,
+        /// `error` of its body, if it has one.
+        code: String,
+        /// `Retry-After`, as sent.
+        retry_after: Option<String>,
+    },
+    /// No answer, or one of the wrong shape.
+    Failed(String),
+}
+
+impl std::fmt::Display for GatewayError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Status { status, code, .. } => write!(f, "the gateway answered {status} {code:?}"),
+            Self::Failed(why) => f.write_str(why),
+        }
+    }
+}
+
+impl From<HttpError> for GatewayError {
+    fn from(error: HttpError) -> Self {
+        Self::Failed(error.to_string())
+    }
+}
+
+/// What is known of the manager from its answers; shared by the threads.
+#[derive(Default)]
+pub struct Contact(Mutex<Seen>);
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    answered: Option<Duration>,
+    offset: Option<(i64, Duration)>,
+}
+
+impl Contact {
+    fn update(&self, change: impl FnOnce(&mut Seen)) {
+        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    fn seen(&self) -> Seen {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// When the last request that was answered 2xx was sent (monotonic).
+    #[must_use]
+    pub fn answered(&self) -> Option<Duration> {
+        self.seen().answered
+    }
+
+    /// The gateway's clock less ours, in milliseconds, as last seen.
+    #[must_use]
+    pub fn clock_offset_ms(&self) -> Option<i64> {
+        self.seen().offset.map(|(offset, _)| offset)
+    }
+
+    /// Whether the gateway's `Date` of the last minute is within 60 s of our clock.
+    #[must_use]
+    pub fn clock_trusted(&self, now: Duration) -> bool {
+        self.seen().offset.is_some_and(|(offset, at)| {
+            now.saturating_sub(at) <= OFFSET_AGE && offset.abs() <= OFFSET_TRUSTED
+        })
+    }
+}
+
+/// A client of the gateway.
+pub struct Gateway {
+    http: Arc<dyn Http>,
+    clock: Arc<dyn Clock>,
+    contact: Arc<Contact>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Commands {
+    commands: Vec<Box<RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Recorded {
+    recorded: bool,
+}
+
+#[derive(Deserialize)]
+struct ReportAnswer {
+    inventory: InventoryAnswer,
+}
+
+#[derive(Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum InventoryAnswer {
+    Kept,
+    Needed,
+}
+
+impl Gateway {
+    /// A client over `http`, which carries the identity's certificate.
+    #[must_use]
+    pub fn new(http: Arc<dyn Http>, clock: Arc<dyn Clock>, contact: Arc<Contact>) -> Self {
+        Self { http, clock, contact }
+    }
+
+    /// Asks for commands and waits up to `wait_s` seconds for one; each envelope keeps its own bytes.
+    ///
+    /// # Errors
+    ///
+    /// See [`GatewayError`].
+    pub fn poll(&self, wait_s: u64) -> Result<Vec<Vec<u8>>, GatewayError> {
+        let request = Request {
+            method: Method::Get,
+            path: format!("/v1/cluster-agent/commands?wait_s={wait_s}"),
+            body: None,
+            timeout: Duration::from_secs(wait_s).saturating_add(POLL_SLACK),
+            limit: POLL_BYTES,
+        };
+        let answer: Commands = self.call(&request)?;
+        if answer.commands.len() > POLL_MOST {
+            return Err(GatewayError::Failed(format!("more than {POLL_MOST} commands in one answer")));
+        }
+        Ok(answer.commands.iter().map(|envelope| envelope.get().as_bytes().to_vec()).collect())
+    }
+
+    /// Hands over a receipt; true where it became the recorded one.
+    ///
+    /// # Errors
+    ///
+    /// See [`GatewayError`].
+    pub fn receipt(&self, receipt: &Receipt) -> Result<bool, GatewayError> {
+        let body = serde_json::to_vec(receipt).map_err(|e| GatewayError::Failed(e.to_string()))?;
+        let answer: Recorded = self.call(&post("/v1/cluster-agent/receipts", body))?;
+        Ok(answer.recorded)
+    }
+
+    /// Hands over a report; true where the manager wants the inventory with the next one.
+    ///
+    /// # Errors
+    ///
+    /// See [`GatewayError`].
+    pub fn report(&self, report: &Value) -> Result<bool, GatewayError> {
+        let body = report.to_string().into_bytes();
+        let answer: ReportAnswer = self.call(&post("/v1/cluster-agent/report", body))?;
+        Ok(answer.inventory == InventoryAnswer::Needed)
+    }
+
+    fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, GatewayError> {
+        let sent = self.clock.monotonic();
+        let response = self.http.send(request)?;
+        log::debug!("gateway method={:?} path={} status={}", request.method, request.path, response.status);
+        if !(200..300).contains(&response.status) {
+            return Err(refusal(response));
+        }
+        let date = response.date.clone();
+        let body = response.bytes()?;
+        let answer = serde_json::from_slice(&body)
+            .map_err(|e| GatewayError::Failed(format!("the answer is not of the contract's shape: {e}")))?;
+        self.note_answer(sent, date.as_deref());
+        Ok(answer)
+    }
+
+    fn note_answer(&self, sent: Duration, date: Option<&str>) {
+        let now = self.clock.wall();
+        let offset =
+            date.and_then(http_date).map(|date| date.as_millisecond().saturating_sub(now.as_millisecond()));
+        self.contact.update(|seen| {
+            seen.answered = seen.answered.max(Some(sent));
+            if let Some(offset) = offset {
+                seen.offset = Some((offset, self.clock.monotonic()));
+            }
+        });
+    }
+}
+
+fn post(path: &str, body: Vec<u8>) -> Request {
+    Request {
+        method: Method::Post,
+        path: path.to_owned(),
+        body: Some(body),
+        timeout: POST_LIMIT,
+        limit: ANSWER_BYTES,
+    }
+}
+
+fn refusal(response: Response) -> GatewayError {
+    let status = response.status;
+    let retry_after = response.retry_after.clone();
+    let body = response.bytes().ok().and_then(|body| parse_foreign(&body, ERROR_BYTES).ok());
+    let code = body.as_ref().and_then(|body| body.get("error")).and_then(Value::as_str).unwrap_or("");
+    GatewayError::Status { status, code: code.chars().take(64).collect(), retry_after }
+}

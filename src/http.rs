@@ -1,0 +1,337 @@
+//! HTTP/1.1 over TLS: the only file that names ureq or rustls.
+//!
+//! Every option is written out: https only, no redirect, no proxy, a status is not an error, only the given
+//! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated
+//! here: what an unanswered one means is the caller's decision.
+
+use crate::files;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use std::io::{self, Read};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider};
+
+/// How long a connection may take, name look-up and handshake included.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// How long sending a request may take (its body: at most 8 MiB).
+const SEND_LIMIT: Duration = Duration::from_secs(30);
+/// Idle connections are closed at this age, before a firewall may forget them.
+const IDLE_LIMIT: Duration = Duration::from_secs(15);
+/// Largest head of an answer, in bytes.
+const HEAD_LIMIT: usize = 64 * 1024;
+/// Buffer per connection and direction, in bytes.
+const BUFFER: usize = 16 * 1024;
+
+/// A request method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    /// Reads.
+    Get,
+    /// Creates, or hands over.
+    Post,
+    /// Replaces.
+    Put,
+    /// Deletes; may carry a body (Kubernetes DeleteOptions).
+    Delete,
+}
+
+/// One request. The server is the one that the [`Http`] was made for.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The method.
+    pub method: Method,
+    /// Path and query, beginning with `/`.
+    pub path: String,
+    /// JSON body.
+    pub body: Option<Vec<u8>>,
+    /// Limit on the whole exchange, the reading of the body included.
+    pub timeout: Duration,
+    /// Largest body of the answer, in bytes.
+    pub limit: u64,
+}
+
+/// The answer's status, the headers that matter, and its body, still to be read.
+pub struct Response {
+    /// HTTP status.
+    pub status: u16,
+    /// `Retry-After`, as sent (RFC 9110 section 10.2.3).
+    pub retry_after: Option<String>,
+    /// `Date`, as sent (RFC 9110 section 6.6.1).
+    pub date: Option<String>,
+    /// The body; a read beyond the request's limit is an error.
+    pub body: Box<dyn Read + Send>,
+}
+
+impl Response {
+    /// Reads the whole body.
+    ///
+    /// # Errors
+    ///
+    /// [`HttpError::Unanswered`] when it is cut short, too slow or too large.
+    pub fn bytes(mut self) -> Result<Vec<u8>, HttpError> {
+        let mut bytes = Vec::new();
+        self.body.read_to_end(&mut bytes).map_err(|e| HttpError::Unanswered(e.to_string()))?;
+        Ok(bytes)
+    }
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HttpError {
+    /// No connection came about: the request was surely not acted on.
+    Unsent(String),
+    /// The request may have been acted on.
+    Unanswered(String),
+}
+
+impl std::fmt::Display for HttpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Unsent(why) => write!(f, "no connection: {why}"),
+            Self::Unanswered(why) => write!(f, "no answer: {why}"),
+        }
+    }
+}
+
+/// The seam to the network: one request, one answer.
+pub trait Http: Send + Sync {
+    /// Sends `request` and waits for the head of the answer.
+    ///
+    /// # Errors
+    ///
+    /// See [`HttpError`]; any status is an answer.
+    fn send(&self, request: &Request) -> Result<Response, HttpError>;
+}
+
+/// Whom to trust and who we are.
+pub struct TlsFiles<'a> {
+    /// PEM with the only issuers that are trusted.
+    pub ca: &'a [u8],
+    /// PEM of our certificate chain and of our key.
+    pub client: Option<(&'a [u8], &'a [u8])>,
+}
+
+/// A client of one server, with connections of its own.
+pub struct HttpsClient {
+    agent: ureq::Agent,
+    base: String,
+    token: Option<TokenFile>,
+}
+
+impl HttpsClient {
+    /// A client of the server at `base` (`https://host[:port]`).
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with a PEM file, in words that follow "ca: " or "client: ".
+    pub fn new(base: &str, tls: &TlsFiles<'_>, token: Option<PathBuf>) -> Result<Self, String> {
+        let roots = certificates(tls.ca).map_err(|e| format!("ca: {e}"))?;
+        let client = match tls.client {
+            Some((chain, key)) => Some(client_certificate(chain, key)?),
+            None => None,
+        };
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(RootCerts::new_with_certs(&roots))
+            .client_cert(client)
+            .use_sni(true)
+            .disable_verification(false)
+            .build();
+        let config = ureq::Agent::config_builder()
+            .tls_config(tls)
+            .https_only(true)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .no_delay(true)
+            .user_agent(concat!("navin-cluster-agent/", env!("CARGO_PKG_VERSION")))
+            .accept("application/json")
+            .accept_encoding("")
+            .timeout_connect(Some(CONNECT_LIMIT))
+            .timeout_send_request(Some(SEND_LIMIT))
+            .timeout_send_body(Some(SEND_LIMIT))
+            .max_idle_connections(2)
+            .max_idle_connections_per_host(2)
+            .max_idle_age(IDLE_LIMIT)
+            .max_response_header_size(HEAD_LIMIT)
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER)
+            .build();
+        Ok(Self { agent: config.new_agent(), base: base.to_owned(), token: token.map(TokenFile::new) })
+    }
+
+    fn run(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
+        let method = match request.method {
+            Method::Get => "GET",
+            Method::Post => "POST",
+            Method::Put => "PUT",
+            Method::Delete => "DELETE",
+        };
+        let mut builder =
+            ureq::http::Request::builder().method(method).uri(format!("{}{}", self.base, request.path));
+        if request.body.is_some() {
+            builder = builder.header("content-type", "application/json");
+        }
+        if let Some(token) = self.token.as_ref().and_then(TokenFile::read) {
+            builder = builder.header("authorization", format!("Bearer {token}"));
+        }
+        let timeout = Some(request.timeout);
+        if let Some(body) = &request.body {
+            let request = builder.body(body.as_slice())?;
+            let request = self.agent.configure_request(request).timeout_global(timeout);
+            self.agent.run(request.build())
+        } else {
+            let request = self.agent.configure_request(builder.body(())?).timeout_global(timeout);
+            self.agent.run(request.build())
+        }
+    }
+}
+
+impl Http for HttpsClient {
+    fn send(&self, request: &Request) -> Result<Response, HttpError> {
+        let answer = self.run(request).map_err(|e| sort_error(&e))?;
+        let header =
+            |name: &str| answer.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        Ok(Response {
+            status: answer.status().as_u16(),
+            retry_after: header("retry-after"),
+            date: header("date"),
+            body: Box::new(Limited { inner: answer.into_body().into_reader(), left: request.limit }),
+        })
+    }
+}
+
+/// A reader that fails, rather than ends, at its limit: a cut text must not pass for a whole one.
+struct Limited<R> {
+    inner: R,
+    left: u64,
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.left = self
+            .left
+            .checked_sub(u64::try_from(read).unwrap_or(u64::MAX))
+            .ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "the body is larger than allowed"))?;
+        Ok(read)
+    }
+}
+
+/// Sorts ureq's errors by whether the request can have reached the server.
+fn sort_error(error: &ureq::Error) -> HttpError {
+    let text = error.to_string();
+    match error {
+        ureq::Error::HostNotFound
+        | ureq::Error::ConnectionFailed
+        | ureq::Error::Tls(_)
+        | ureq::Error::BadUri(_)
+        | ureq::Error::Http(_)
+        | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => HttpError::Unsent(text),
+        ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused => HttpError::Unsent(text),
+        _ => HttpError::Unanswered(text),
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
+    let mut certificates = Vec::new();
+    for item in ureq::tls::parse_pem(pem) {
+        match item {
+            Ok(PemItem::Certificate(certificate)) => certificates.push(certificate),
+            Ok(_) => {}
+            Err(e) => return Err(format!("expected PEM certificates: {e}")),
+        }
+    }
+    if certificates.is_empty() {
+        return Err("expected at least one PEM certificate, found none".to_owned());
+    }
+    Ok(certificates)
+}
+
+fn client_certificate(chain: &[u8], key: &[u8]) -> Result<ClientCert, String> {
+    let chain = certificates(chain).map_err(|e| format!("client: {e}"))?;
+    Ok(ClientCert::new_with_certs(&chain, private_key(key)?))
+}
+
+fn private_key(pem: &[u8]) -> Result<PrivateKey<'static>, String> {
+    PrivateKey::from_pem(pem)
+        .map_err(|e| format!("expected a PEM private key (PKCS#8, SEC1 or PKCS#1, not encrypted): {e}"))
+}
+
+/// Checks that `chain` and `key` are PEM, that rustls can use them, and that they belong together.
+///
+/// # Errors
+///
+/// The file's name (`tls.crt` or `tls.key`) and what was expected.
+pub fn check_key_pair(chain: &[u8], key: &[u8]) -> Result<(), (&'static str, String)> {
+    let chain = certificates(chain).map_err(|e| ("tls.crt", e))?;
+    private_key(key).map_err(|e| ("tls.key", e))?;
+    let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| ("tls.key", e.to_string()))?;
+    let chain = chain.iter().map(|c| CertificateDer::from(c.der().to_vec())).collect();
+    match rustls::sign::CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()) {
+        Ok(_) => Ok(()),
+        Err(rustls::Error::InconsistentKeys(_)) => {
+            Err(("tls.key", "expected the key of the certificate in tls.crt, found another".to_owned()))
+        }
+        Err(rustls::Error::InvalidCertificate(e)) => {
+            Err(("tls.crt", format!("expected an X.509 certificate: {e:?}")))
+        }
+        Err(e) => Err(("tls.key", format!("expected a usable private key: {e}"))),
+    }
+}
+
+/// The first certificate of a PEM file, as DER.
+#[must_use]
+pub fn first_certificate(pem: &[u8]) -> Option<Vec<u8>> {
+    Some(certificates(pem).ok()?.first()?.der().to_vec())
+}
+
+/// Checks that `pem` holds certificates that can be trusted as issuers.
+///
+/// # Errors
+///
+/// What was expected.
+pub fn check_issuers(pem: &[u8]) -> Result<(), String> {
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in certificates(pem)? {
+        roots
+            .add(CertificateDer::from(certificate.der().to_vec()))
+            .map_err(|e| format!("expected an X.509 certificate: {e}"))?;
+    }
+    Ok(())
+}
+
+/// A bearer token in a file that is replaced as it rotates (a projected ServiceAccount token).
+struct TokenFile {
+    path: PathBuf,
+    last_good: Mutex<Option<String>>,
+}
+
+impl TokenFile {
+    /// Largest token, in bytes.
+    const LIMIT: u64 = 64 * 1024;
+
+    fn new(path: PathBuf) -> Self {
+        Self { path, last_good: Mutex::new(None) }
+    }
+
+    /// The token as the file holds it now, or the last good one while the file is unreadable or empty.
+    fn read(&self) -> Option<String> {
+        let mut last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
+        match files::read_text(&self.path, Self::LIMIT) {
+            Ok(text) if is_token(text.trim()) => *last_good = Some(text.trim().to_owned()),
+            Ok(_) => log::debug!("token file={:?} holds no token: the last one is kept", self.path),
+            Err(e) => log::debug!("token file={:?} error={e}: the last one is kept", self.path),
+        }
+        last_good.clone()
+    }
+}
+
+/// RFC 6750 section 2.1: one or more visible characters; anything else must not get into a header.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic())
+}

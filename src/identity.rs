@@ -1,0 +1,101 @@
+//! The files of the identity (CONTRACT section 3): loaded, verified, and turned into connections.
+
+use crate::files::{self, MAX_FILE_BYTES};
+use crate::http::{self, HttpsClient, TlsFiles};
+use crate::rules::certificate;
+use crate::rules::config::Configuration;
+use crate::rules::envelope::KeyRing;
+use crate::rules::verdict::Trust;
+use jiff::Timestamp;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// Where the Secret is mounted.
+pub const DEFAULT_DIR: &str = "/etc/navin/identity";
+
+/// A verified identity. It has no `Debug` and no `Clone`: it holds the client's key.
+pub struct Identity {
+    /// The signed configuration.
+    pub config: Configuration,
+    /// The manager's keys.
+    pub ring: KeyRing,
+    /// When the client certificate ends, where it says so.
+    pub certificate_not_after: Option<Timestamp>,
+    ca: Vec<u8>,
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// What is wrong with an identity: one line that names the file, the member where there is one, and what was
+/// expected.
+#[derive(Debug, PartialEq, Eq)]
+pub struct IdentityError {
+    path: PathBuf,
+    problem: String,
+}
+
+impl fmt::Display for IdentityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.problem)
+    }
+}
+
+impl Identity {
+    /// Reads and verifies the five files of `dir`.
+    ///
+    /// # Errors
+    ///
+    /// See [`IdentityError`].
+    pub fn load(dir: &Path) -> Result<Self, IdentityError> {
+        let (ring, config) = load_signed(dir)?;
+        let file = |name: &str| read(&dir.join(name));
+        let (ca, chain, key) = (file("ca.crt")?, file("tls.crt")?, file("tls.key")?);
+        http::check_issuers(&ca).map_err(|problem| wrong(dir, "ca.crt", problem))?;
+        http::check_key_pair(&chain, &key).map_err(|(name, problem)| wrong(dir, name, problem))?;
+        let certificate_not_after =
+            http::first_certificate(&chain).and_then(|der| certificate::not_after(&der));
+        Ok(Self { config, ring, certificate_not_after, ca, chain, key })
+    }
+
+    /// A client of the gateway, with connections of its own.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the certificates.
+    pub fn gateway_client(&self) -> Result<HttpsClient, String> {
+        let tls = TlsFiles { ca: &self.ca, client: Some((&self.chain, &self.key)) };
+        HttpsClient::new(self.config.gateway_url.as_str(), &tls, None)
+    }
+
+    /// What commands are judged by.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        Trust { ring: self.ring.clone(), config: self.config.clone() }
+    }
+}
+
+/// Reads and verifies what is needed to judge a command: `manager.pem` and `config.json`.
+///
+/// # Errors
+///
+/// See [`IdentityError`].
+pub fn load_signed(dir: &Path) -> Result<(KeyRing, Configuration), IdentityError> {
+    let path = dir.join("manager.pem");
+    let pem = files::read_text(&path, MAX_FILE_BYTES).map_err(|e| unreadable(&path, &e))?;
+    let ring = KeyRing::from_pem(&pem).map_err(|e| wrong(dir, "manager.pem", e.to_string()))?;
+    let bytes = read(&dir.join("config.json"))?;
+    let config = Configuration::open(&bytes, &ring).map_err(|e| wrong(dir, "config.json", e.to_string()))?;
+    Ok((ring, config))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, IdentityError> {
+    files::read(path, MAX_FILE_BYTES).map_err(|e| unreadable(path, &e))
+}
+
+fn unreadable(path: &Path, error: &std::io::Error) -> IdentityError {
+    IdentityError { path: path.to_owned(), problem: format!("not readable: {error}") }
+}
+
+fn wrong(dir: &Path, name: &str, problem: String) -> IdentityError {
+    IdentityError { path: dir.join(name), problem }
+}

@@ -1,0 +1,156 @@
+//! One call to the API server: path in, object or a sorted error out.
+
+use crate::http::{Http, HttpError, Method, Request, Response};
+use crate::rules::json::parse_foreign;
+use crate::rules::kubernetes::{KubeError, Object};
+use serde_json::Value;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Limit on a read of one object or one page.
+const READ_LIMIT: Duration = Duration::from_secs(30);
+/// Largest answer with one object, in bytes (etcd holds at most 1.5 MiB; managed fields add to it).
+const OBJECT_BYTES: u64 = 8 * 1024 * 1024;
+/// The same, for the JSON reader.
+const MAX_OBJECT: usize = 8 * 1024 * 1024;
+/// How much of a foreign message is kept, in characters.
+const MESSAGE_CHARS: usize = 600;
+
+/// A client of the API server for one managed namespace. Clones share the connection pool.
+#[derive(Clone)]
+pub struct Kube {
+    http: Arc<dyn Http>,
+    namespace: String,
+    write_timeout: Duration,
+}
+
+impl From<HttpError> for KubeError {
+    fn from(error: HttpError) -> Self {
+        let message = error.to_string();
+        match error {
+            HttpError::Unsent(_) => Self::Unavailable { message, retry_after: None },
+            HttpError::Unanswered(_) => Self::Unanswered { message, retry_after: None },
+        }
+    }
+}
+
+impl Kube {
+    /// A client over `http`; `write_timeout` bounds every write, at the server too.
+    #[must_use]
+    pub fn new(http: Arc<dyn Http>, namespace: &str, write_timeout: Duration) -> Self {
+        Self { http, namespace: namespace.to_owned(), write_timeout }
+    }
+
+    /// The managed namespace.
+    #[must_use]
+    pub fn namespace(&self) -> &str {
+        &self.namespace
+    }
+
+    /// Reads one object; never from the watch cache (no `resourceVersion=0`).
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn get(&self, path: &str) -> Result<Object, KubeError> {
+        let request = self.request(Method::Get, path.to_owned(), None, READ_LIMIT);
+        object(self.send(&request)?)
+    }
+
+    /// Creates an object.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn post(&self, path: &str, object_: &Value) -> Result<Object, KubeError> {
+        object(self.send(&self.write(Method::Post, path, object_))?)
+    }
+
+    /// Replaces an object; its `resourceVersion` is the precondition.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn put(&self, path: &str, object_: &Value) -> Result<Object, KubeError> {
+        object(self.send(&self.write(Method::Put, path, object_))?)
+    }
+
+    /// Deletes an object with the preconditions in `options`; the answer is the object or a Status.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn delete(&self, path: &str, options: &Value) -> Result<Object, KubeError> {
+        object(self.send(&self.write(Method::Delete, path, options))?)
+    }
+
+    /// Reads with a limit of the caller's on the body, which is still to be read.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn open(&self, path: &str, limit: u64) -> Result<Response, KubeError> {
+        let mut request = self.request(Method::Get, path.to_owned(), None, READ_LIMIT);
+        request.limit = limit;
+        self.send(&request)
+    }
+
+    fn write(&self, method: Method, path: &str, body: &Value) -> Request {
+        let seconds = self.write_timeout.as_secs().max(1);
+        let manager = if method == Method::Delete { "" } else { "&fieldManager=navin-cluster-agent" };
+        let path = format!("{path}?timeout={seconds}s{manager}");
+        // A second more than the server's own limit, so that its answer still arrives.
+        let limit = self.write_timeout.saturating_add(Duration::from_secs(1));
+        self.request(method, path, Some(body.to_string().into_bytes()), limit)
+    }
+
+    #[expect(clippy::unused_self, reason = "reads as one of the client's verbs")]
+    fn request(&self, method: Method, path: String, body: Option<Vec<u8>>, timeout: Duration) -> Request {
+        Request { method, path, body, timeout, limit: OBJECT_BYTES }
+    }
+
+    fn send(&self, request: &Request) -> Result<Response, KubeError> {
+        let response = self.http.send(request)?;
+        log::debug!("kube method={:?} path={} status={}", request.method, request.path, response.status);
+        if (200..300).contains(&response.status) { Ok(response) } else { Err(sort_status(response)) }
+    }
+}
+
+fn object(response: Response) -> Result<Object, KubeError> {
+    match parse_foreign(&response.bytes()?, MAX_OBJECT) {
+        Ok(value @ Value::Object(_)) => Ok(Object(value)),
+        Ok(_) | Err(_) => Err(KubeError::Unanswered {
+            message: "the API server's answer is not a JSON object".to_owned(),
+            retry_after: None,
+        }),
+    }
+}
+
+fn sort_status(response: Response) -> KubeError {
+    let status = response.status;
+    let retry_after = response.retry_after.clone();
+    let message = match response.bytes() {
+        Ok(body) => describe(status, &body),
+        Err(_) => format!("the API server answered {status}"),
+    };
+    match status {
+        404 => KubeError::NotFound(message),
+        409 => KubeError::Conflict(message),
+        400 | 403 | 405 | 413 | 422 => KubeError::Refused { status, message },
+        500.. => KubeError::Unanswered { message, retry_after },
+        _ => KubeError::Unavailable { message, retry_after },
+    }
+}
+
+/// The reason and message of a Kubernetes Status, or the status alone for anything else.
+fn describe(status: u16, body: &[u8]) -> String {
+    let body = parse_foreign(body, MAX_OBJECT).ok();
+    let member = |name| body.as_ref().and_then(|b| b.get(name)).and_then(Value::as_str).unwrap_or("");
+    let (reason, message) = (member("reason"), member("message"));
+    let text = match (reason, message) {
+        ("", "") => format!("the API server answered {status}"),
+        ("", message) => message.to_owned(),
+        (reason, message) => format!("{reason}: {message}"),
+    };
+    text.chars().take(MESSAGE_CHARS).collect()
+}

@@ -1,0 +1,90 @@
+//! ManagedComponents (`platform.navin.ai/v1`).
+
+use super::{Kube, KubeError, Object};
+use crate::rules::json::parse_foreign;
+use crate::rules::names::ComponentName;
+use serde_json::{Value, json};
+
+/// Largest list of components in one page, in bytes.
+const PAGE_BYTES: u64 = 64 * 1024 * 1024;
+/// The same, for the JSON reader.
+const MAX_PAGE: usize = 64 * 1024 * 1024;
+
+fn collection(kube: &Kube) -> String {
+    format!("/apis/platform.navin.ai/v1/namespaces/{}/managedcomponents", kube.namespace())
+}
+
+fn path(kube: &Kube, name: &ComponentName) -> String {
+    format!("{}/{}", collection(kube), name.as_str())
+}
+
+/// Reads one component.
+///
+/// # Errors
+///
+/// See [`KubeError`].
+pub fn get(kube: &Kube, name: &ComponentName) -> Result<Option<Object>, KubeError> {
+    match kube.get(&path(kube, name)) {
+        Ok(object) => Ok(Some(object)),
+        Err(KubeError::NotFound(_)) => Ok(None),
+        Err(e) => Err(e),
+    }
+}
+
+/// Creates a component.
+///
+/// # Errors
+///
+/// See [`KubeError`]; `NotFound` says that the namespace or the kind is missing.
+pub fn create(kube: &Kube, object: &Object) -> Result<Object, KubeError> {
+    kube.post(&collection(kube), &object.0)
+}
+
+/// Replaces a component; uid and `resourceVersion` of `object` are the preconditions.
+///
+/// # Errors
+///
+/// See [`KubeError`].
+pub fn replace(kube: &Kube, name: &ComponentName, object: &Object) -> Result<Object, KubeError> {
+    kube.put(&path(kube, name), &object.0)
+}
+
+/// Deletes the component with exactly this uid and `resourceVersion`.
+///
+/// # Errors
+///
+/// See [`KubeError`].
+pub fn delete(
+    kube: &Kube,
+    name: &ComponentName,
+    uid: &str,
+    resource_version: &str,
+) -> Result<Object, KubeError> {
+    let options = json!({
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "propagationPolicy": "Background",
+        "preconditions": { "uid": uid, "resourceVersion": resource_version },
+    });
+    kube.delete(&path(kube, name), &options)
+}
+
+/// Reads all components of the managed namespace. A missing kind is an error, never an empty list.
+///
+/// # Errors
+///
+/// See [`KubeError`].
+pub fn list(kube: &Kube) -> Result<Vec<Object>, KubeError> {
+    let body = kube.open(&collection(kube), PAGE_BYTES)?.bytes()?;
+    let unreadable = |what: &str| KubeError::Unanswered {
+        message: format!("the list of components is not readable: {what}"),
+        retry_after: None,
+    };
+    let mut list = parse_foreign(&body, MAX_PAGE).map_err(|e| unreadable(&e.to_string()))?;
+    // A server writes null for an empty slice (Go's nil).
+    match list.get_mut("items").map(Value::take) {
+        Some(Value::Array(items)) => Ok(items.into_iter().map(Object).collect()),
+        Some(Value::Null) => Ok(Vec::new()),
+        Some(_) | None => Err(unreadable("no items")),
+    }
+}

@@ -1,0 +1,340 @@
+//! The inventory (CONTRACT section 5): five lists, read page by page, of which only the members that the
+//! report names are ever decoded. What could not be read says so; it is never shown as empty.
+
+use super::{Kube, KubeError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::BufReader;
+
+/// Objects asked for in one page.
+const PAGE: usize = 500;
+/// Largest page, in bytes.
+const PAGE_BYTES: u64 = 64 * 1024 * 1024;
+/// How often a list is begun anew when its continue token has expired (410).
+const RESTARTS: u32 = 3;
+/// Most objects of one kind that a report carries; a kind with more is `too_large`.
+const MOST: usize = 50_000;
+
+/// Reads everything that the report's `inventory` holds.
+#[must_use]
+pub fn read(kube: &Kube) -> Value {
+    json!({
+        "version": document(kube, "/version"),
+        "api_groups": api_groups(kube),
+        "nodes": list(kube, "/api/v1/nodes", node),
+        "namespaces": list(kube, "/api/v1/namespaces", namespace),
+        "crds": list(kube, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd),
+        "storage_classes": list(kube, "/apis/storage.k8s.io/v1/storageclasses", storage_class),
+        "ingress_classes": list(kube, "/apis/networking.k8s.io/v1/ingressclasses", ingress_class),
+    })
+}
+
+/// How many objects of each kind an inventory holds, for the result of `inventory.report`.
+#[must_use]
+pub fn counts(inventory: &Value) -> Value {
+    let count = |(kind, value): (&String, &Value)| {
+        let items = value.get("items")?.as_array()?;
+        Some((kind.clone(), json!(items.len())))
+    };
+    let kinds = inventory.as_object().into_iter().flatten();
+    Value::Object(kinds.filter_map(count).collect())
+}
+
+/// The uid of `kube-system`, which stands for the cluster's own identity.
+#[must_use]
+pub fn cluster_uid(kube: &Kube) -> Option<String> {
+    kube.get("/api/v1/namespaces/kube-system").ok()?.uid().map(str::to_owned)
+}
+
+fn document(kube: &Kube, path: &str) -> Value {
+    match kube.get(path) {
+        Ok(object) => object.0,
+        Err(e) => json!({ "state": sort(&e) }),
+    }
+}
+
+fn api_groups(kube: &Kube) -> Value {
+    let Ok(object) = kube.get("/apis") else { return json!([]) };
+    let groups = object.0.get("groups").and_then(Value::as_array);
+    let names = groups.into_iter().flatten().filter_map(|g| g.get("name")?.as_str());
+    let mut names: Vec<&str> = names.collect();
+    names.sort_unstable();
+    json!(names)
+}
+
+/// A list's state for an error: `forbidden`, `absent` or `incomplete`.
+fn sort(error: &KubeError) -> &'static str {
+    match error {
+        KubeError::Refused { status: 403, .. } => "forbidden",
+        KubeError::NotFound(_) => "absent",
+        KubeError::Refused { .. }
+        | KubeError::Conflict(_)
+        | KubeError::Unavailable { .. }
+        | KubeError::Unanswered { .. } => "incomplete",
+    }
+}
+
+#[derive(Deserialize)]
+struct Page<T> {
+    #[serde(default)]
+    metadata: Option<PageMetadata>,
+    // A server writes null for an empty slice (Go's nil).
+    #[serde(default = "Option::default")]
+    items: Option<Vec<T>>,
+}
+
+#[derive(Deserialize)]
+struct PageMetadata {
+    #[serde(default, rename = "continue")]
+    next: Option<String>,
+}
+
+enum PageError {
+    /// The token of the next page has expired.
+    Expired,
+    /// The list's state.
+    Ended(&'static str),
+}
+
+fn page<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, next: &str) -> Result<Page<T>, PageError> {
+    let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
+    let response = match kube.open(&format!("{path}?limit={PAGE}{token}"), PAGE_BYTES) {
+        Ok(response) => response,
+        Err(KubeError::Unavailable { .. }) if !next.is_empty() => return Err(PageError::Expired),
+        Err(e) => {
+            log::info!("inventory list={path} state={} error={:?}", sort(&e), e.to_string());
+            return Err(PageError::Ended(sort(&e)));
+        }
+    };
+    serde_json::from_reader(BufReader::new(response.body)).map_err(|e| {
+        let too_large = e.io_error_kind() == Some(std::io::ErrorKind::FileTooLarge);
+        let state = if too_large { "too_large" } else { "incomplete" };
+        log::info!("inventory list={path} state={state} error={:?}", e.to_string());
+        PageError::Ended(state)
+    })
+}
+
+fn list<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, row: fn(T) -> Value) -> Value {
+    let (mut items, mut next, mut restarts) = (Vec::new(), String::new(), 0);
+    let state = loop {
+        match page::<T>(kube, path, &next) {
+            Ok(page) => {
+                items.extend(page.items.unwrap_or_default().into_iter().map(row));
+                next = page.metadata.and_then(|m| m.next).unwrap_or_default();
+                if items.len() > MOST {
+                    items.clear();
+                    break "too_large";
+                }
+                if next.is_empty() {
+                    break "ok";
+                }
+            }
+            Err(PageError::Expired) if restarts < RESTARTS => {
+                restarts += 1;
+                items.clear();
+                next.clear();
+            }
+            Err(PageError::Expired) => break "incomplete",
+            Err(PageError::Ended(state)) => break state,
+        }
+    };
+    let name = |item: &Value| item.get("name").and_then(Value::as_str).unwrap_or("").to_owned();
+    items.sort_by_cached_key(name);
+    json!({ "state": state, "items": items })
+}
+
+type Texts = Option<BTreeMap<String, Option<String>>>;
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Metadata {
+    name: Option<String>,
+    labels: Texts,
+    annotations: Texts,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Node {
+    metadata: Option<Metadata>,
+    spec: Option<NodeSpec>,
+    status: Option<NodeStatus>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct NodeSpec {
+    unschedulable: Option<bool>,
+    taints: Option<Vec<Taint>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct NodeStatus {
+    conditions: Option<Vec<Typed>>,
+    addresses: Option<Vec<Typed>>,
+    node_info: Option<NodeInfo>,
+    capacity: Texts,
+    allocatable: Texts,
+}
+
+#[derive(Deserialize, Serialize, Default)]
+#[serde(default)]
+struct Taint {
+    key: Option<String>,
+    value: Option<String>,
+    effect: Option<String>,
+}
+
+/// A condition (`type`, `status`) or an address (`type`, `address`).
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Typed {
+    r#type: Option<String>,
+    status: Option<String>,
+    address: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct NodeInfo {
+    kubelet_version: Option<String>,
+    os_image: Option<String>,
+    kernel_version: Option<String>,
+    architecture: Option<String>,
+    container_runtime_version: Option<String>,
+}
+
+fn node(node: Node) -> Value {
+    const ROLE: &str = "node-role.kubernetes.io/";
+    let metadata = node.metadata.unwrap_or_default();
+    let spec = node.spec.unwrap_or_default();
+    let status = node.status.unwrap_or_default();
+    let info = status.node_info.unwrap_or_default();
+    let labels = metadata.labels.unwrap_or_default();
+    let roles: Vec<&str> = labels.keys().filter_map(|key| key.strip_prefix(ROLE)).collect();
+    let conditions = status.conditions.unwrap_or_default();
+    let ready = |c: &Typed| c.r#type.as_deref() == Some("Ready") && c.status.as_deref() == Some("True");
+    let addresses = status.addresses.unwrap_or_default().into_iter();
+    let internal = addresses.filter(|a| a.r#type.as_deref() == Some("InternalIP")).filter_map(|a| a.address);
+    json!({
+        "name": metadata.name,
+        "roles": roles,
+        "ready": conditions.iter().any(ready),
+        "schedulable": !spec.unschedulable.unwrap_or(false),
+        "kubelet_version": info.kubelet_version,
+        "os_image": info.os_image,
+        "kernel_version": info.kernel_version,
+        "architecture": info.architecture,
+        "container_runtime": info.container_runtime_version,
+        "capacity": status.capacity.unwrap_or_default(),
+        "allocatable": status.allocatable.unwrap_or_default(),
+        "taints": spec.taints.unwrap_or_default(),
+        "internal_addresses": internal.collect::<Vec<_>>(),
+    })
+}
+
+#[derive(Deserialize)]
+struct Namespace {
+    metadata: Option<Metadata>,
+    status: Option<NamespaceStatus>,
+}
+
+#[derive(Deserialize)]
+struct NamespaceStatus {
+    phase: Option<String>,
+}
+
+fn namespace(namespace: Namespace) -> Value {
+    let phase = namespace.status.and_then(|status| status.phase);
+    json!({ "name": namespace.metadata.and_then(|m| m.name), "phase": phase })
+}
+
+#[derive(Deserialize)]
+struct Crd {
+    metadata: Option<Metadata>,
+    spec: Option<CrdSpec>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CrdSpec {
+    group: Option<String>,
+    scope: Option<String>,
+    names: Option<CrdNames>,
+    versions: Option<Vec<CrdVersion>>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CrdNames {
+    kind: Option<String>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct CrdVersion {
+    name: Option<String>,
+    served: Option<bool>,
+    storage: Option<bool>,
+}
+
+fn crd(crd: Crd) -> Value {
+    let spec = crd.spec.unwrap_or_default();
+    let version = |v: CrdVersion| json!({ "name": v.name, "served": v.served.unwrap_or(false), "storage": v.storage.unwrap_or(false) });
+    let versions: Vec<Value> = spec.versions.unwrap_or_default().into_iter().map(version).collect();
+    json!({
+        "name": crd.metadata.and_then(|m| m.name),
+        "group": spec.group,
+        "kind": spec.names.and_then(|n| n.kind),
+        "scope": spec.scope,
+        "versions": versions,
+    })
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StorageClass {
+    metadata: Option<Metadata>,
+    provisioner: Option<String>,
+    reclaim_policy: Option<String>,
+    volume_binding_mode: Option<String>,
+    allow_volume_expansion: Option<bool>,
+}
+
+fn storage_class(class: StorageClass) -> Value {
+    let metadata = class.metadata.unwrap_or_default();
+    json!({
+        "name": metadata.name,
+        "provisioner": class.provisioner,
+        "default": is_default(metadata.annotations, "storageclass.kubernetes.io/is-default-class"),
+        "reclaim_policy": class.reclaim_policy,
+        "binding_mode": class.volume_binding_mode,
+        "expansion": class.allow_volume_expansion.unwrap_or(false),
+    })
+}
+
+#[derive(Deserialize)]
+struct IngressClass {
+    metadata: Option<Metadata>,
+    spec: Option<IngressClassSpec>,
+}
+
+#[derive(Deserialize)]
+struct IngressClassSpec {
+    controller: Option<String>,
+}
+
+fn ingress_class(class: IngressClass) -> Value {
+    let metadata = class.metadata.unwrap_or_default();
+    json!({
+        "name": metadata.name,
+        "controller": class.spec.and_then(|spec| spec.controller),
+        "default": is_default(metadata.annotations, "ingressclass.kubernetes.io/is-default-class"),
+    })
+}
+
+fn is_default(annotations: Texts, key: &str) -> bool {
+    annotations.and_then(|mut a| a.remove(key)).flatten().as_deref() == Some("true")
+}

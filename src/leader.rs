@@ -1,0 +1,197 @@
+//! The one writer. It takes events in order, decides with `rules`, acts through `kube`, and is the only one
+//! that changes the state or a component.
+//!
+//! The durable order (CONTRACT section 6): `accepted` is written before anything is touched, `done` with its
+//! receipt before the receipt is sent. It never waits for a single command: what must be looked at later
+//! gets a time, and [`Leader::work`] says when the next one is.
+
+mod execute;
+mod intake;
+mod store;
+mod takeover;
+
+use crate::clock::Clock;
+use crate::gateway::Contact;
+use crate::kube::Kube;
+use crate::leadership::{Permit, Tenure};
+use crate::outbox;
+use crate::reporter::Board;
+use crate::rules::messages::Source;
+use crate::rules::names::Nonce;
+use crate::rules::verdict::Trust;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use execute::Task;
+use store::{Stop, Store};
+
+/// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
+const QUEUE_MOST: usize = 256;
+/// Longest sleep while nothing is due.
+const IDLE: Duration = Duration::from_secs(5);
+/// How long acknowledgements are gathered before the state is written for them.
+const GATHER: Duration = Duration::from_secs(1);
+/// Pause before a takeover that failed is tried again.
+const RETAKE: Duration = Duration::from_secs(1);
+
+/// All that can wake the leader thread.
+#[derive(Debug)]
+pub enum Event {
+    /// The permission to act came or went.
+    Leadership,
+    /// Envelopes came, each with its own bytes.
+    Delivered(Vec<Vec<u8>>, Source),
+    /// The manager has this receipt.
+    Acknowledged(Nonce),
+    /// The inventory that `inventory.report` commands wait for: their `result`.
+    Inventory(Value),
+}
+
+/// What the leader shares with the other threads.
+pub struct World {
+    /// The API server.
+    pub kube: Kube,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// The permission to act.
+    pub permit: Arc<Permit>,
+    /// What is known of the manager.
+    pub contact: Arc<Contact>,
+    /// Receipts to send.
+    pub outbox: Arc<outbox::Queue>,
+    /// What the reporter reads, and how it is asked for an inventory.
+    pub board: Arc<Board>,
+    /// Keys and configuration.
+    pub trust: Trust,
+    /// Our pod's name, for receipts.
+    pub replica: String,
+}
+
+struct Delivery {
+    envelope: Vec<u8>,
+    source: Source,
+}
+
+/// What exists only while this replica leads.
+struct Reign {
+    tenure: Arc<Tenure>,
+    store: Store,
+    tasks: Vec<Task>,
+    acknowledged: Vec<Nonce>,
+    /// When gathered acknowledgements are written.
+    gather_until: Duration,
+}
+
+/// The leader thread's state.
+pub struct Leader {
+    world: World,
+    reign: Option<Reign>,
+    queue: VecDeque<Delivery>,
+    /// No takeover is tried before this time.
+    retake_at: Duration,
+}
+
+impl Leader {
+    /// A leader that waits for its Lease.
+    #[must_use]
+    pub fn new(world: World) -> Self {
+        Self { world, reign: None, queue: VecDeque::new(), retake_at: Duration::ZERO }
+    }
+
+    /// Takes in one event; everything that follows from it happens in [`Leader::work`].
+    pub fn handle(&mut self, event: Event) {
+        match event {
+            Event::Leadership => {}
+            Event::Delivered(envelopes, source) => {
+                for envelope in envelopes {
+                    if self.queue.len() >= QUEUE_MOST {
+                        log::warn!("queue full: the rest is left to the gateway");
+                        break;
+                    }
+                    self.queue.push_back(Delivery { envelope, source });
+                }
+            }
+            Event::Acknowledged(nonce) => {
+                if let Some(reign) = &mut self.reign {
+                    if reign.acknowledged.is_empty() {
+                        reign.gather_until = self.world.clock.monotonic().saturating_add(GATHER);
+                    }
+                    reign.acknowledged.push(nonce);
+                }
+            }
+            Event::Inventory(result) => self.inventory_read(&result),
+        }
+    }
+
+    /// Does all that is due; how long until more is.
+    pub fn work(&mut self) -> Duration {
+        let now = self.world.clock.monotonic();
+        let tenure = self.world.permit.tenure(now);
+        if self.reign.as_ref().map(|reign| &reign.tenure) != tenure.as_ref() {
+            self.step_down("the Lease is not ours any more");
+        }
+        let Some(tenure) = tenure else { return IDLE };
+        match self.rule(&tenure) {
+            Ok(pause) => pause,
+            Err(stop) => {
+                log::warn!("stepping back: {stop}");
+                self.step_down("begins anew from what the cluster holds");
+                self.retake_at = self.world.clock.monotonic().saturating_add(RETAKE);
+                RETAKE
+            }
+        }
+    }
+
+    fn rule(&mut self, tenure: &Arc<Tenure>) -> Result<Duration, Stop> {
+        if self.reign.is_none() {
+            let now = self.world.clock.monotonic();
+            if now < self.retake_at {
+                return Ok(self.retake_at.saturating_sub(now));
+            }
+            self.take_over(tenure)?;
+        }
+        loop {
+            self.intake()?;
+            let more = self.execute()?;
+            self.write_acknowledgements()?;
+            if !more {
+                return Ok(self.next_due());
+            }
+        }
+    }
+
+    fn step_down(&mut self, why: &str) {
+        if let Some(reign) = self.reign.take() {
+            log::info!("leader=false transitions={} why={why:?}", reign.tenure.transitions);
+            self.queue.clear();
+            self.world.outbox.clear();
+            self.world.board.stepped_down();
+        }
+    }
+
+    fn next_due(&self) -> Duration {
+        let Some(reign) = &self.reign else { return IDLE };
+        let now = self.world.clock.monotonic();
+        let gather = (!reign.acknowledged.is_empty()).then_some(reign.gather_until);
+        let due = reign.tasks.iter().map(Task::due).chain(gather).min();
+        due.map_or(IDLE, |due| due.saturating_sub(now)).min(IDLE)
+    }
+
+    fn write_acknowledgements(&mut self) -> Result<(), Stop> {
+        let Some(reign) = &mut self.reign else { return Ok(()) };
+        let now = self.world.clock.monotonic();
+        if reign.acknowledged.is_empty() || now < reign.gather_until {
+            return Ok(());
+        }
+        let mut next = reign.store.state().clone();
+        for nonce in reign.acknowledged.drain(..) {
+            next.acknowledge(&nonce);
+        }
+        next.prune(self.world.clock.wall(), self.world.contact.clock_trusted(now));
+        reign.store.commit(&self.world, &reign.tenure, next)?;
+        self.world.board.publish(reign.store.shared());
+        Ok(())
+    }
+}

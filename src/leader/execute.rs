@@ -1,0 +1,246 @@
+//! Accepted commands on their way through the cluster: read the components, read the Lease, write, record.
+
+use super::store::{self, Stop};
+use super::{Leader, Reign, World};
+use crate::kube::{Object, components};
+use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::component::Author;
+use crate::rules::execution::{Ending, Execution, Step, TRY_FOR, Write};
+use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
+use crate::rules::state::Effect;
+use serde_json::Value;
+use std::time::Duration;
+
+/// Most commands that are carried out between two writes of the state, so that none waits long for others.
+const TOGETHER: usize = 32;
+
+/// One accepted command.
+pub(super) struct Task {
+    command: Command,
+    envelope: Value,
+    source: Source,
+    kind: Kind,
+    due: Duration,
+    backoff: Backoff,
+    ended: Option<Ended>,
+}
+
+enum Kind {
+    Component(Box<Execution>),
+    /// Waits for the reporter since this time.
+    Inventory {
+        since: Duration,
+        asked: bool,
+    },
+}
+
+struct Ended {
+    receipt: Receipt,
+    effect: Effect,
+}
+
+impl Task {
+    pub(super) fn new(
+        command: Command,
+        operation: &Operation,
+        envelope: Value,
+        source: Source,
+        now: Duration,
+        recovered: bool,
+    ) -> Self {
+        let author = Author { command_id: command.command_id.clone(), sequence: command.sequence };
+        let kind = match Execution::new(operation, author, command.not_after, now, recovered) {
+            Some(execution) => Kind::Component(Box::new(execution)),
+            None => Kind::Inventory { since: now, asked: false },
+        };
+        Self { command, envelope, source, kind, due: now, backoff: Backoff::default(), ended: None }
+    }
+
+    /// When to go on with it.
+    pub(super) fn due(&self) -> Duration {
+        self.due
+    }
+}
+
+/// A write that is planned, and the reading that it rests on.
+struct Planned {
+    index: usize,
+    write: Write,
+    before: Option<Object>,
+}
+
+impl Leader {
+    /// Goes on with the commands that are due; true where more are due at once.
+    pub(super) fn execute(&mut self) -> Result<bool, Stop> {
+        let Some(reign) = &mut self.reign else { return Ok(false) };
+        let world = &self.world;
+        let now = world.clock.monotonic();
+        let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now).take(TOGETHER);
+        let planned: Vec<Planned> = due.filter_map(|(index, task)| plan(world, index, task)).collect();
+        if !planned.is_empty() {
+            store::still_ours(world, &reign.tenure)?;
+        }
+        for Planned { index, write, before } in planned {
+            let Some(task) = reign.tasks.get_mut(index) else { continue };
+            store::may_act(world, &reign.tenure)?;
+            send(world, task, &write, before.as_ref());
+        }
+        record(world, reign)?;
+        let now = world.clock.monotonic();
+        Ok(reign.tasks.iter().any(|task| task.due <= now))
+    }
+
+    /// Ends the commands that wait for the inventory.
+    pub(super) fn inventory_read(&mut self, result: &Value) {
+        let Some(reign) = &mut self.reign else { return };
+        for task in &mut reign.tasks {
+            if matches!(task.kind, Kind::Inventory { asked: true, .. }) {
+                let stamp = self.world.stamp(task.source);
+                let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
+                task.ended = Some(Ended { receipt, effect: Effect::None });
+                task.due = Duration::ZERO;
+            }
+        }
+    }
+}
+
+/// Reads what the command needs to know; a write is planned, everything else done at once.
+fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
+    if task.ended.is_some() {
+        return None;
+    }
+    let at = world.clock.monotonic();
+    let execution = match &mut task.kind {
+        Kind::Component(execution) => execution,
+        Kind::Inventory { since, asked } => {
+            if !*asked {
+                *asked = true;
+                task.due = since.saturating_add(TRY_FOR);
+                world.board.ask_inventory();
+            } else if at.saturating_sub(*since) >= TRY_FOR {
+                let message = "the inventory could not be read in time";
+                end_failed(world, task, Reason::KubernetesUnavailable, message, Effect::None);
+            }
+            return None;
+        }
+    };
+    let (step, before) = match components::get(&world.kube, execution.name()) {
+        Ok(live) => {
+            let step = execution.next(live.as_ref(), world.kube.namespace(), world.clock.wall(), at);
+            (step, live)
+        }
+        Err(error) => (execution.unreadable(&error), None),
+    };
+    match step {
+        Step::Write(write) => Some(Planned { index, write, before }),
+        step @ (Step::Again | Step::Wait(_) | Step::Retry(_) | Step::End(_)) => {
+            follow(world, task, step);
+            None
+        }
+    }
+}
+
+fn send(world: &World, task: &mut Task, write: &Write, before: Option<&Object>) {
+    let Kind::Component(execution) = &mut task.kind else { return };
+    let kube = &world.kube;
+    let answer = match write {
+        Write::Create(object) => components::create(kube, object),
+        Write::Replace(object) | Write::Settle(object) => components::replace(kube, execution.name(), object),
+        Write::Delete { uid, resource_version } => {
+            components::delete(kube, execution.name(), uid, resource_version)
+        }
+    };
+    let step = execution.answered(write, before, answer, world.clock.monotonic());
+    follow(world, task, step);
+}
+
+fn follow(world: &World, task: &mut Task, step: Step) {
+    let now = world.clock.monotonic();
+    match step {
+        Step::Write(_) | Step::Again => task.due = now,
+        Step::Wait(pause) => task.due = now.saturating_add(pause),
+        Step::Retry(told) => {
+            let told = retry_after(told.as_deref(), world.clock.wall());
+            let pause = told.unwrap_or_else(|| task.backoff.next(world.clock.random()));
+            task.due = now.saturating_add(pause);
+        }
+        Step::End(ending) => end(world, task, ending),
+    }
+}
+
+fn end(world: &World, task: &mut Task, ending: Ending) {
+    let Kind::Component(execution) = &task.kind else { return };
+    let name = execution.name().clone();
+    let sequence = task.command.sequence.get();
+    match ending {
+        Ending::Applied { result, uid, generation } => {
+            let envelope = task.envelope.clone();
+            let effect = Effect::Applied { name, envelope, sequence, uid, generation };
+            let receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
+            finish(task, receipt, effect);
+        }
+        Ending::Deleted { result, message } => {
+            let effect = Effect::Deleted {
+                name,
+                sequence,
+                forget_after: task.command.forget_after(world.trust.config.max_validity_s),
+            };
+            let mut receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
+            receipt.message = (!message.is_empty()).then_some(message);
+            finish(task, receipt, effect);
+        }
+        Ending::Failed { reason, message, absent } => {
+            let effect = if absent {
+                Effect::FailedAbsent {
+                    name,
+                    sequence,
+                    forget_after: task.command.forget_after(world.trust.config.max_validity_s),
+                }
+            } else {
+                Effect::None
+            };
+            end_failed(world, task, reason, &message, effect);
+        }
+    }
+}
+
+fn end_failed(world: &World, task: &mut Task, reason: Reason, message: &str, effect: Effect) {
+    let receipt = Receipt::failed(&world.stamp(task.source), &task.command, reason, message);
+    finish(task, receipt, effect);
+}
+
+fn finish(task: &mut Task, receipt: Receipt, effect: Effect) {
+    task.ended = Some(Ended { receipt, effect });
+    task.due = Duration::ZERO;
+}
+
+/// Records what ended in one write of the state; only then are its receipts sent.
+fn record(world: &World, reign: &mut Reign) -> Result<(), Stop> {
+    if reign.tasks.iter().all(|task| task.ended.is_none()) {
+        return Ok(());
+    }
+    let mut next = reign.store.state().clone();
+    let mut receipts = Vec::new();
+    for task in &reign.tasks {
+        let Some(Ended { receipt, effect }) = &task.ended else { continue };
+        match next.finish(&task.command.nonce, receipt.clone(), effect.clone()) {
+            Ok(()) => receipts.push(receipt.clone()),
+            Err(error) => log::error!("not recorded command={} error={error}", receipt.command()),
+        }
+    }
+    for nonce in reign.acknowledged.drain(..) {
+        next.acknowledge(&nonce);
+    }
+    let clock_trusted = world.contact.clock_trusted(world.clock.monotonic());
+    next.prune(world.clock.wall(), clock_trusted);
+    reign.store.commit(world, &reign.tenure, next)?;
+    world.board.publish(reign.store.shared());
+    reign.tasks.retain(|task| task.ended.is_none());
+    for receipt in receipts {
+        let reason = receipt.reason.map_or("", Reason::as_str);
+        log::info!("done command={} status={:?} reason={reason:?}", receipt.command(), receipt.status);
+        world.board.count(&receipt);
+        world.outbox.push(receipt);
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! From a delivery to a recorded command: what came together is judged one by one against one copy of the
+//! state, recorded in one write, and only then begun or answered.
+
+use super::execute::Task;
+use super::store::Stop;
+use super::{Delivery, Leader, Reign, World};
+use crate::rules::link::Link;
+use crate::rules::messages::{Receipt, Source, Stamp};
+use crate::rules::state::State;
+use crate::rules::verdict::{self, Accepted, Refused, Verdict};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What a batch of deliveries led to, before anything of it is written.
+struct Batch {
+    next: State,
+    tasks: Vec<Task>,
+    receipts: Vec<Receipt>,
+    later: VecDeque<Delivery>,
+    full: bool,
+}
+
+impl Leader {
+    /// Judges what was delivered and records it. On an error nothing was begun and nothing answered.
+    pub(super) fn intake(&mut self) -> Result<(), Stop> {
+        let Some(reign) = &mut self.reign else { return Ok(()) };
+        if self.queue.is_empty() {
+            return Ok(());
+        }
+        let world = &self.world;
+        let now = world.clock.monotonic();
+        let link = link(world, reign, now);
+        let mut batch = Batch {
+            next: reign.store.state().clone(),
+            tasks: Vec::new(),
+            receipts: Vec::new(),
+            later: VecDeque::new(),
+            full: false,
+        };
+        batch.next.prune(world.clock.wall(), world.contact.clock_trusted(now));
+        for delivery in self.queue.drain(..) {
+            batch.judge(world, delivery, link, now);
+        }
+        self.queue = batch.later;
+        reign.store.commit(world, &reign.tenure, batch.next)?;
+        world.board.publish(reign.store.shared());
+        world.board.full(batch.full);
+        reign.tasks.extend(batch.tasks);
+        for receipt in batch.receipts {
+            world.board.count(&receipt);
+            world.outbox.push(receipt);
+        }
+        Ok(())
+    }
+}
+
+impl Batch {
+    fn judge(&mut self, world: &World, delivery: Delivery, link: Link, now: Duration) {
+        let wall = world.clock.wall();
+        match verdict::judge(&delivery.envelope, &world.trust, &self.next, link, wall) {
+            Verdict::Run(accepted) => self.accept(&accepted, delivery.source, now),
+            Verdict::Refuse(refused) => self.refuse(world, *refused, delivery.source),
+            Verdict::UnderWay => log::debug!("delivery dropped: the command is being executed"),
+            Verdict::NameBusy(_) | Verdict::Connecting => self.later.push_back(delivery),
+            Verdict::Full => {
+                log::warn!("state full: a command is left to its sender");
+                self.full = true;
+            }
+        }
+    }
+
+    fn accept(&mut self, accepted: &Accepted, source: Source, now: Duration) {
+        let command = accepted.command.value();
+        log::info!(
+            "accepted command={} operation={} sequence={}",
+            command.command_id,
+            command.operation,
+            command.sequence
+        );
+        if let Err(error) = self.next.accept(&accepted.command, source) {
+            log::error!("not accepted command={} error={error}", command.command_id);
+            return;
+        }
+        let envelope = accepted.command.envelope().clone();
+        self.tasks.push(Task::new(command.clone(), &accepted.operation, envelope, source, now, false));
+    }
+
+    fn refuse(&mut self, world: &World, refused: Refused, source: Source) {
+        let Refused { refusal, record, original } = refused;
+        let reason = refusal.reason;
+        let Some((command_id, _)) = &refusal.ids else {
+            log::warn!("refused reason={} unreadable=true message={:?}", reason.as_str(), refusal.message);
+            world.board.count_unreadable(reason);
+            return;
+        };
+        log::warn!("refused command={command_id} reason={} message={:?}", reason.as_str(), refusal.message);
+        let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);
+        if let Some(command) = record
+            && let Err(error) = self.next.refuse(command.value(), receipt.clone())
+        {
+            log::error!("not recorded command={command_id} error={error}");
+            return;
+        }
+        self.receipts.push(receipt);
+    }
+}
+
+impl World {
+    /// Who answers, when, and for whom.
+    pub(super) fn stamp(&self, source: Source) -> Stamp {
+        Stamp {
+            tenant_id: self.trust.config.tenant_id.clone(),
+            cluster_id: self.trust.config.cluster_id.clone(),
+            replica: self.replica.clone(),
+            source,
+            executed_at: self.clock.wall(),
+        }
+    }
+}
+
+/// The link at `now` (CONTRACT section 7).
+fn link(world: &World, reign: &Reign, now: Duration) -> Link {
+    let offline_after = world.trust.config.offline_after();
+    Link::judge(now, reign.tenure.since, world.contact.answered(), offline_after)
+}

@@ -1,0 +1,150 @@
+//! The state on its way to the cluster: one write, repeated as it was until it is answered or conflicts.
+//!
+//! Invariant: memory holds what the cluster holds. A change is made to a copy, and the copy takes the place
+//! of the state only when its write was answered.
+
+use super::World;
+use crate::kube::{KubeError, Object, state as configmap};
+use crate::leadership::Tenure;
+use crate::rules::backoff::Backoff;
+use crate::rules::state::State;
+use std::sync::Arc;
+
+/// Why the leader stops what it is doing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stop {
+    /// The permission to act has run out, or the Lease is another's.
+    Deposed,
+    /// The state is not what we wrote: read and decide again.
+    StateChanged(String),
+    /// The API server does not let us keep or read the state, or a newer agent wrote it.
+    Unusable(String),
+}
+
+impl std::fmt::Display for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Deposed => f.write_str("the permission to act has ended"),
+            Self::StateChanged(what) => write!(f, "the state was changed by another: {what}"),
+            Self::Unusable(what) => write!(f, "the state is not usable: {what}"),
+        }
+    }
+}
+
+/// The state as the cluster holds it.
+pub(super) struct Store {
+    object: Object,
+    state: Arc<State>,
+}
+
+impl Store {
+    /// The state that `object` holds.
+    pub(super) fn new(object: Object, state: State) -> Self {
+        Self { object, state: Arc::new(state) }
+    }
+
+    pub(super) fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The state to share with other threads.
+    pub(super) fn shared(&self) -> Arc<State> {
+        Arc::clone(&self.state)
+    }
+
+    /// Writes `next` durably, then makes it the state. On an error nothing has changed here.
+    pub(super) fn commit(&mut self, world: &World, tenure: &Tenure, next: State) -> Result<(), Stop> {
+        if next == *self.state {
+            return Ok(());
+        }
+        let text = next.to_json();
+        self.object = write(world, tenure, Some(self.object.clone()), &self.state, &text)?;
+        self.state = Arc::new(next);
+        Ok(())
+    }
+}
+
+/// Writes `text` over `read` (or creates it) until the write is answered; `before` is the state in `read`.
+pub(super) fn write(
+    world: &World,
+    tenure: &Tenure,
+    mut read: Option<Object>,
+    before: &State,
+    text: &str,
+) -> Result<Object, Stop> {
+    let mut backoff = Backoff::default();
+    loop {
+        may_act(world, tenure)?;
+        let answer = match &read {
+            Some(object) => configmap::replace(&world.kube, object, text),
+            None => configmap::create(&world.kube, text),
+        };
+        match answer {
+            Ok(object) => return Ok(object),
+            Err(KubeError::Conflict(_)) => match reread(world, before, text)? {
+                Reread::Written(object) => return Ok(object),
+                Reread::Untouched(object) => read = Some(object),
+                Reread::Gone => read = None,
+            },
+            // Deleted under us: it is written again from memory, if we still lead.
+            Err(KubeError::NotFound(_)) if read.is_some() => {
+                still_ours(world, tenure)?;
+                read = None;
+            }
+            Err(error @ (KubeError::NotFound(_) | KubeError::Refused { .. })) => {
+                return Err(Stop::Unusable(error.to_string()));
+            }
+            Err(error @ (KubeError::Unavailable { .. } | KubeError::Unanswered { .. })) => {
+                log::warn!("state write repeated: error={:?}", error.to_string());
+                world.clock.sleep(backoff.next(world.clock.random()));
+            }
+        }
+    }
+}
+
+enum Reread {
+    /// It holds what we wrote: an earlier try landed.
+    Written(Object),
+    /// Only its metadata changed.
+    Untouched(Object),
+    Gone,
+}
+
+fn reread(world: &World, before: &State, text: &str) -> Result<Reread, Stop> {
+    match configmap::get(&world.kube) {
+        Ok(None) => Ok(Reread::Gone),
+        Ok(Some(object)) => {
+            let found = configmap::text(&object).unwrap_or("");
+            if found == text {
+                return Ok(Reread::Written(object));
+            }
+            match State::from_json(found) {
+                Ok(state) if state == *before => Ok(Reread::Untouched(object)),
+                Ok(state) => Err(Stop::StateChanged(format!("term={} holder={}", state.term, state.holder))),
+                Err(error) => Err(Stop::StateChanged(error.to_string())),
+            }
+        }
+        Err(error) => Err(Stop::StateChanged(error.to_string())),
+    }
+}
+
+/// Whether the permission to act still stands; read before every write.
+pub(super) fn may_act(world: &World, tenure: &Tenure) -> Result<(), Stop> {
+    match world.permit.tenure(world.clock.monotonic()) {
+        Some(current) if *current == *tenure => Ok(()),
+        Some(_) | None => Err(Stop::Deposed),
+    }
+}
+
+/// Reads the Lease and sees that it is still ours, unchanged but for our renewals.
+pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
+    may_act(world, tenure)?;
+    match crate::kube::lease::get(&world.kube) {
+        Ok(lease) if tenure.holds(&lease) => may_act(world, tenure),
+        Ok(_) | Err(KubeError::NotFound(_)) => Err(Stop::Deposed),
+        Err(error) => {
+            log::warn!("lease unreadable before a write: error={:?}", error.to_string());
+            Err(Stop::Deposed)
+        }
+    }
+}

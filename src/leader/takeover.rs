@@ -1,0 +1,112 @@
+//! Becoming the leader (CONTRACT section 6, "Takeover"): read the state, write it with a higher `term` and
+//! oneself as `holder`, take up what is `accepted`, send what is not acknowledged.
+
+use super::execute::Task;
+use super::store::{self, Stop, Store};
+use super::{Leader, Reign, World};
+use crate::kube::{Object, state as configmap};
+use crate::leadership::Tenure;
+use crate::rules::state::{State, StateError};
+use crate::rules::verdict;
+use std::sync::Arc;
+use std::time::Duration;
+
+impl Leader {
+    /// Takes over for `tenure`; afterwards this replica leads.
+    pub(super) fn take_over(&mut self, tenure: &Arc<Tenure>) -> Result<(), Stop> {
+        let world = &self.world;
+        let mut store = open(world, tenure)?;
+        let mut next = store.state().clone();
+        next.term = next.term.saturating_add(1);
+        next.holder.clone_from(&tenure.holder);
+        next.prune(world.clock.wall(), world.contact.clock_trusted(world.clock.monotonic()));
+        store.commit(world, tenure, next)?;
+
+        let now = world.clock.monotonic();
+        let tasks = recovered(world, store.state(), now);
+        for (_, receipt) in store.state().waiting_receipts() {
+            world.outbox.push(receipt.clone());
+        }
+        log::info!(
+            "leader=true transitions={} term={} accepted={} receipts={}",
+            tenure.transitions,
+            store.state().term,
+            tasks.len(),
+            world.outbox.len()
+        );
+        world.board.lead(world.clock.wall(), tenure.since, store.shared());
+        self.reign = Some(Reign {
+            tenure: Arc::clone(tenure),
+            store,
+            tasks,
+            acknowledged: Vec::new(),
+            gather_until: Duration::ZERO,
+        });
+        Ok(())
+    }
+}
+
+/// The commands that a former leader accepted; each envelope is verified again before it is used.
+fn recovered(world: &World, state: &State, now: Duration) -> Vec<Task> {
+    let mut tasks = Vec::new();
+    for (nonce, record, envelope) in state.accepted() {
+        match verdict::reverify(envelope, &world.trust) {
+            Ok((command, operation)) => {
+                let source = record.source;
+                tasks.push(Task::new(
+                    command.value().clone(),
+                    &operation,
+                    envelope.clone(),
+                    source,
+                    now,
+                    true,
+                ));
+            }
+            Err(refusal) => {
+                log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());
+            }
+        }
+    }
+    tasks
+}
+
+/// Reads the state, or makes it in two steps where there is none that can be read.
+fn open(world: &World, tenure: &Tenure) -> Result<Store, Stop> {
+    let found = configmap::get(&world.kube).map_err(|e| Stop::Unusable(e.to_string()))?;
+    let Some(object) = found else { return make(world, tenure, None, tenure.first_start) };
+    match State::from_json(configmap::text(&object).unwrap_or("")) {
+        Ok(state) if state.unfinished => finish(world, tenure, object, &state, false),
+        Ok(state) => Ok(Store::new(object, state)),
+        Err(StateError::Newer(version)) => {
+            Err(Stop::Unusable(format!("version {version} is newer than this agent knows")))
+        }
+        Err(error @ (StateError::Json(_) | StateError::Unreadable)) => {
+            log::error!("state lost: {error}");
+            make(world, tenure, Some(object), false)
+        }
+    }
+}
+
+/// First step: a state that is marked `unfinished`.
+fn make(world: &World, tenure: &Tenure, read: Option<Object>, first_start: bool) -> Result<Store, Stop> {
+    let state = State::new(0, &tenure.holder);
+    let object = store::write(world, tenure, read, &state, &state.to_json())?;
+    finish(world, tenure, object, &state, first_start)
+}
+
+/// Second step: the mark goes, and but on a first start everything up to now counts as lost.
+fn finish(
+    world: &World,
+    tenure: &Tenure,
+    object: Object,
+    unfinished: &State,
+    first_start: bool,
+) -> Result<Store, Stop> {
+    let lost_at = if first_start { None } else { Some(world.clock.wall()) };
+    let mut state = unfinished.clone();
+    state.unfinished = false;
+    state.lost_at = lost_at;
+    let object = store::write(world, tenure, Some(object), unfinished, &state.to_json())?;
+    log::info!("state made first_start={first_start}");
+    Ok(Store::new(object, state))
+}

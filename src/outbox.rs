@@ -1,0 +1,188 @@
+//! Receipts on their way to the manager (CONTRACT section 4): in order, each with a pause of its own after a
+//! failure, so that one that fails never holds up the others.
+//!
+//! The queue needs no size of its own: recorded receipts are bounded by the state that holds them, the rest
+//! by [`UNRECORDED_MOST`]. The leader never waits for it.
+
+use crate::clock::Clock;
+use crate::gateway::{Gateway, GatewayError};
+use crate::leader::Event;
+use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::messages::Receipt;
+use std::collections::VecDeque;
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Most receipts that left no trace in the state and wait to be sent.
+const UNRECORDED_MOST: usize = 1_000;
+/// Pause after an answer that says that the receipt itself is at fault.
+const HOURLY: Duration = Duration::from_hours(1);
+/// Longest sleep while nothing is due.
+const IDLE: Duration = Duration::from_hours(1);
+
+struct Pending {
+    id: u64,
+    receipt: Receipt,
+    due: Duration,
+    backoff: Backoff,
+}
+
+#[derive(Default)]
+struct Inner {
+    pending: VecDeque<Pending>,
+    last_id: u64,
+}
+
+/// The queue between the leader and the thread that sends.
+#[derive(Default)]
+pub struct Queue {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds a receipt, due at once.
+    pub fn push(&self, receipt: Receipt) {
+        let mut inner = self.lock();
+        let unrecorded = inner.pending.iter().filter(|p| !p.receipt.recorded).count();
+        if !receipt.recorded && unrecorded >= UNRECORDED_MOST {
+            log::warn!("receipt dropped: {unrecorded} refusals wait for the manager already");
+            return;
+        }
+        inner.last_id = inner.last_id.wrapping_add(1);
+        let id = inner.last_id;
+        inner.pending.push_back(Pending { id, receipt, due: Duration::ZERO, backoff: Backoff::default() });
+        self.changed.notify_all();
+    }
+
+    /// Forgets everything: the leadership ended, and the next leader sends what the state holds.
+    pub fn clear(&self) {
+        self.lock().pending.clear();
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lock().pending.len()
+    }
+
+    /// Whether none waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lock().pending.is_empty()
+    }
+
+    fn wait(&self, limit: Duration) {
+        let inner = self.lock();
+        let now_due = |p: &Pending| p.due.is_zero();
+        if !inner.pending.iter().any(now_due) {
+            // Woken early or late makes no difference: the caller looks again.
+            drop(self.changed.wait_timeout(inner, limit));
+        }
+    }
+
+    /// The first receipt that is due at `now`, left in its place; or how long until one is.
+    fn first_due(&self, now: Duration) -> Result<(u64, Receipt), Duration> {
+        let inner = self.lock();
+        if let Some(due) = inner.pending.iter().find(|p| p.due <= now) {
+            return Ok((due.id, due.receipt.clone()));
+        }
+        Err(inner.pending.iter().map(|p| p.due.saturating_sub(now)).min().unwrap_or(IDLE))
+    }
+
+    fn remove(&self, id: u64) {
+        self.lock().pending.retain(|p| p.id != id);
+    }
+
+    fn postpone(&self, id: u64, pause: impl FnOnce(&mut Backoff) -> Duration, now: Duration) {
+        if let Some(p) = self.lock().pending.iter_mut().find(|p| p.id == id) {
+            p.due = now.saturating_add(pause(&mut p.backoff));
+        }
+    }
+}
+
+/// The sending side.
+pub struct Outbox {
+    queue: Arc<Queue>,
+    gateway: Gateway,
+    clock: Arc<dyn Clock>,
+    leader: SyncSender<Event>,
+}
+
+impl Outbox {
+    /// Sends what is in `queue` and tells `leader` what was acknowledged.
+    #[must_use]
+    pub fn new(
+        queue: Arc<Queue>,
+        gateway: Gateway,
+        clock: Arc<dyn Clock>,
+        leader: SyncSender<Event>,
+    ) -> Self {
+        Self { queue, gateway, clock, leader }
+    }
+
+    /// The thread: sends for ever.
+    pub fn run(mut self) {
+        loop {
+            let pause = self.step();
+            self.queue.wait(pause);
+        }
+    }
+
+    /// Sends what is due; how long until more is.
+    pub fn step(&mut self) -> Duration {
+        loop {
+            let (id, receipt) = match self.queue.first_due(self.clock.monotonic()) {
+                Ok(due) => due,
+                Err(pause) => return pause,
+            };
+            let answer = self.gateway.receipt(&receipt);
+            self.settle(id, &receipt, answer);
+        }
+    }
+
+    fn settle(&self, id: u64, receipt: &Receipt, answer: Result<bool, GatewayError>) {
+        match answer {
+            Ok(_) => self.acknowledged(id, receipt),
+            Err(GatewayError::Status { status, code, .. }) if is_final(status, &code) => {
+                log::warn!("receipt dropped command={} status={status} code={code:?}", receipt.command());
+                self.acknowledged(id, receipt);
+            }
+            Err(GatewayError::Status { status: 400 | 413 | 422, code, .. }) => {
+                log::warn!("receipt refused command={} code={code:?}: tried hourly", receipt.command());
+                self.queue.postpone(id, |_| HOURLY, self.clock.monotonic());
+            }
+            Err(error) => {
+                log::debug!("receipt kept command={} error={error}", receipt.command());
+                let told = match &error {
+                    GatewayError::Status { retry_after: told, .. } => {
+                        retry_after(told.as_deref(), self.clock.wall())
+                    }
+                    GatewayError::Failed(_) => None,
+                };
+                let random = self.clock.random();
+                let pause = |backoff: &mut Backoff| told.unwrap_or_else(|| backoff.next(random));
+                self.queue.postpone(id, pause, self.clock.monotonic());
+            }
+        }
+    }
+
+    fn acknowledged(&self, id: u64, receipt: &Receipt) {
+        self.queue.remove(id);
+        if let Some(nonce) = receipt.nonce.clone().filter(|_| receipt.recorded)
+            && self.leader.send(Event::Acknowledged(nonce)).is_err()
+        {
+            log::debug!("the leader thread has ended");
+        }
+    }
+}
+
+/// The only answers to a receipt after which it is dropped (CONTRACT section 4).
+fn is_final(status: u16, code: &str) -> bool {
+    matches!((status, code), (403, "other_cluster") | (404, "unknown_command"))
+}

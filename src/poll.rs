@@ -1,0 +1,78 @@
+//! The long poll: while this replica leads, asks the gateway for commands and hands them to the leader.
+
+use crate::clock::Clock;
+use crate::gateway::{Gateway, GatewayError};
+use crate::leader::Event;
+use crate::leadership::Permit;
+use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::messages::Source;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+/// Least time between two polls that came back empty at once.
+const LEAST: Duration = Duration::from_secs(1);
+/// Longest wait for the leadership before it is looked for again.
+const IDLE: Duration = Duration::from_hours(1);
+
+/// The polling side.
+pub struct Poller {
+    /// The manager, with a connection of the poll's own.
+    pub gateway: Gateway,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Whether this replica leads.
+    pub permit: Arc<Permit>,
+    /// Who takes the commands.
+    pub leader: SyncSender<Event>,
+    /// How long the gateway may hold a poll, in seconds.
+    pub wait_s: u64,
+    /// Pauses after failures.
+    pub backoff: Backoff,
+}
+
+impl Poller {
+    /// The thread: polls for ever.
+    pub fn run(mut self) {
+        loop {
+            if self.permit.tenure(self.clock.monotonic()).is_none() {
+                self.permit.wait(IDLE);
+                continue;
+            }
+            let pause = self.step();
+            if !pause.is_zero() {
+                self.clock.sleep(pause);
+            }
+        }
+    }
+
+    /// Polls once; how long to pause before the next poll.
+    pub fn step(&mut self) -> Duration {
+        let sent = self.clock.monotonic();
+        match self.gateway.poll(self.wait_s) {
+            Ok(envelopes) => {
+                self.backoff = Backoff::default();
+                let took = self.clock.monotonic().saturating_sub(sent);
+                if envelopes.is_empty() {
+                    return LEAST.saturating_sub(took);
+                }
+                // Blocks while the leader is busy: nothing more is fetched than can be taken.
+                if self.leader.send(Event::Delivered(envelopes, Source::Gateway)).is_err() {
+                    log::debug!("the leader thread has ended");
+                }
+                Duration::ZERO
+            }
+            Err(error) => {
+                log::warn!("poll failed: {error}");
+                let told = match &error {
+                    GatewayError::Status { retry_after: told, .. } => {
+                        retry_after(told.as_deref(), self.clock.wall())
+                    }
+                    GatewayError::Failed(_) => None,
+                };
+                let random = self.clock.random();
+                told.unwrap_or_else(|| self.backoff.next(random))
+            }
+        }
+    }
+}

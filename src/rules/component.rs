@@ -1,0 +1,87 @@
+//! The ManagedComponent as the agent writes it (CONTRACT section 6, "Components").
+//!
+//! The whole `spec` is ours; of the metadata one label and up to three annotations. Everything else is
+//! carried as it was read: to leave out another's finalizer would remove the object.
+
+use super::json::normalise;
+use super::kubernetes::Object;
+use super::names::{CommandId, ComponentName, Sequence};
+use serde_json::{Map, Value, json};
+
+/// Annotation: the command that wrote this spec.
+pub const COMMAND_ID: &str = "platform.navin.ai/command-id";
+/// Annotation: the `sequence` of that command.
+pub const SEQUENCE: &str = "platform.navin.ai/sequence";
+/// Annotation: the `sequence` of the command that created the object; set by a POST only.
+pub const CREATED: &str = "platform.navin.ai/created";
+/// Annotation: the command whose lost write was made to conflict ("an unanswered write").
+pub const SETTLED: &str = "platform.navin.ai/settled";
+/// Label of everything that the agent keeps.
+const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "navin-cluster-agent");
+
+/// Who writes: the command's identifier and sequence.
+#[derive(Clone, Debug)]
+pub struct Author {
+    /// The command.
+    pub command_id: CommandId,
+    /// Its sequence.
+    pub sequence: Sequence,
+}
+
+/// The object to POST.
+#[must_use]
+pub fn created(namespace: &str, name: &ComponentName, spec: &Map<String, Value>, author: &Author) -> Object {
+    let mut object = Object(json!({
+        "apiVersion": "platform.navin.ai/v1",
+        "kind": "ManagedComponent",
+        "metadata": { "name": name.as_str(), "namespace": namespace },
+        "spec": spec,
+    }));
+    sign(&mut object, author);
+    object.set_metadata_entry("annotations", CREATED, &author.sequence.to_string());
+    object
+}
+
+/// The object to PUT over `live`; without our label and annotations where `bare` (the metadata is full).
+#[must_use]
+pub fn replaced(live: &Object, spec: &Map<String, Value>, author: &Author, bare: bool) -> Object {
+    let mut object = live.clone();
+    object.set("spec", Value::Object(spec.clone()));
+    if !bare {
+        sign(&mut object, author);
+    }
+    object
+}
+
+/// `live` with nothing but one annotation of ours changed: once this PUT is answered, no write that was
+/// based on an earlier reading can land any more.
+#[must_use]
+pub fn settled(live: &Object, author: &Author) -> Object {
+    let mut object = live.clone();
+    object.set_metadata_entry("annotations", SETTLED, author.command_id.as_str());
+    object
+}
+
+fn sign(object: &mut Object, author: &Author) {
+    object.set_metadata_entry("labels", MANAGED_BY.0, MANAGED_BY.1);
+    object.set_metadata_entry("annotations", COMMAND_ID, author.command_id.as_str());
+    object.set_metadata_entry("annotations", SEQUENCE, &author.sequence.to_string());
+}
+
+/// Whether `live` was last written by this command and still holds its name.
+#[must_use]
+pub fn written_by(live: &Object, author: &Author) -> bool {
+    live.annotation(COMMAND_ID) == Some(author.command_id.as_str())
+}
+
+/// The sequence in [`CREATED`], where the object was made by the agent.
+#[must_use]
+pub fn created_by(live: &Object) -> Option<u64> {
+    live.annotation(CREATED)?.parse().ok()
+}
+
+/// Whether the live `spec` is the signed one, number for number (`1.0` is `1`).
+#[must_use]
+pub fn same_spec(live: &Object, spec: &Map<String, Value>) -> bool {
+    live.0.get("spec").is_some_and(|live| normalise(live.clone()) == Value::Object(spec.clone()))
+}

@@ -1,0 +1,333 @@
+//! One accepted command on its way: what to do next, given what the cluster shows (CONTRACT section 6).
+//!
+//! Invariants: nothing is concluded from a read while a write of this command is unanswered; an object that
+//! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read.
+
+use super::component::{self, Author};
+use super::kubernetes::{KubeError, Object};
+use super::messages::{Operation, Reason};
+use super::names::ComponentName;
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+use std::time::Duration;
+
+/// How long a command is tried while the API server cannot take it.
+pub const TRY_FOR: Duration = Duration::from_mins(5);
+/// How long a delete waits for the object to be gone before it says that a finalizer holds it.
+pub const FINALIZE_FOR: Duration = Duration::from_secs(10);
+/// Pause between two looks at an object that is being deleted.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// A write to one component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// POST; has no precondition.
+    Create(Object),
+    /// PUT of the signed spec.
+    Replace(Object),
+    /// PUT of the spec as read, so that a lost write conflicts.
+    Settle(Object),
+    /// DELETE of exactly this object.
+    Delete {
+        /// `metadata.uid` as read.
+        uid: String,
+        /// `metadata.resourceVersion` as read.
+        resource_version: String,
+    },
+}
+
+/// What to do next.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Step {
+    /// Read the Lease, check the deadline, then send this.
+    Write(Write),
+    /// Read again at once.
+    Again,
+    /// Read again after a pause.
+    Wait(Duration),
+    /// Try again after a pause that grows; the server may name it (`Retry-After`, as sent).
+    Retry(Option<String>),
+    /// Over.
+    End(Ending),
+}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ending {
+    /// The spec stands.
+    Applied {
+        /// `result` of the receipt.
+        result: Value,
+        /// The object's uid.
+        uid: String,
+        /// Its generation after our write.
+        generation: i64,
+    },
+    /// The object is gone or going.
+    Deleted {
+        /// `result` of the receipt.
+        result: Value,
+        /// Which finalizers hold it, for people.
+        message: String,
+    },
+    /// It did not succeed.
+    Failed {
+        /// `kubernetes_refused`, `kubernetes_unavailable` or `expired`.
+        reason: Reason,
+        /// For people.
+        message: String,
+        /// The component did not exist, so that a lost create may still land: leaves a mark.
+        absent: bool,
+    },
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Failure {
+    reason: Reason,
+    message: String,
+}
+
+/// An apply or a delete that was accepted.
+#[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
+pub struct Execution {
+    name: ComponentName,
+    spec: Option<Map<String, Value>>,
+    author: Author,
+    not_after: Timestamp,
+    began: Duration,
+    recovered: bool,
+    unanswered: bool,
+    bare: bool,
+    existed: bool,
+    deleting: Option<(String, Duration)>,
+    trouble: String,
+    failing: Option<Failure>,
+}
+
+impl Execution {
+    /// Begins at `began` (monotonic); `recovered` where a former leader may have begun it before us. None
+    /// for an operation that writes no component.
+    #[must_use]
+    pub fn new(
+        operation: &Operation,
+        author: Author,
+        not_after: Timestamp,
+        began: Duration,
+        recovered: bool,
+    ) -> Option<Self> {
+        let (name, spec) = match operation {
+            Operation::Apply { name, spec } => (name.clone(), Some(spec.clone())),
+            Operation::Delete { name } => (name.clone(), None),
+            Operation::InventoryReport => return None,
+        };
+        Some(Self {
+            name,
+            spec,
+            author,
+            not_after,
+            began,
+            recovered,
+            unanswered: recovered,
+            bare: false,
+            existed: false,
+            deleting: None,
+            trouble: String::new(),
+            failing: None,
+        })
+    }
+
+    /// The component's name.
+    #[must_use]
+    pub fn name(&self) -> &ComponentName {
+        &self.name
+    }
+
+    /// What to do, given a fresh reading of the component.
+    pub fn next(&mut self, live: Option<&Object>, namespace: &str, now: Timestamp, at: Duration) -> Step {
+        if self.failing.is_none() {
+            self.failing = self.out_of_time(now, at);
+        }
+        match self.spec.clone() {
+            Some(spec) => self.next_apply(live, &spec, namespace),
+            None => self.next_delete(live, at),
+        }
+    }
+
+    fn out_of_time(&self, now: Timestamp, at: Duration) -> Option<Failure> {
+        if now > self.not_after && self.recovered {
+            let message = "found by a new leader after its window, and not done".to_owned();
+            return Some(Failure { reason: Reason::Expired, message });
+        }
+        if now > self.not_after || at.saturating_sub(self.began) >= TRY_FOR {
+            return Some(Failure { reason: Reason::KubernetesUnavailable, message: self.trouble.clone() });
+        }
+        None
+    }
+
+    fn next_apply(&mut self, live: Option<&Object>, spec: &Map<String, Value>, namespace: &str) -> Step {
+        let Some(live) = live else {
+            return match &self.failing {
+                None => {
+                    Step::Write(Write::Create(component::created(namespace, &self.name, spec, &self.author)))
+                }
+                Some(failure) => failed(failure, true),
+            };
+        };
+        if component::written_by(live, &self.author) && component::same_spec(live, spec) {
+            return self.applied(live, true);
+        }
+        if live.terminating() {
+            self.trouble = held("waits for the former object to be deleted", live);
+            return match &self.failing {
+                Some(failure) if !self.unanswered => failed(failure, false),
+                Some(_) | None => Step::Wait(LOOK_AGAIN),
+            };
+        }
+        match &self.failing {
+            None => Step::Write(Write::Replace(component::replaced(live, spec, &self.author, self.bare))),
+            Some(failure) if !self.unanswered => failed(failure, false),
+            Some(_) => Step::Write(Write::Settle(component::settled(live, &self.author))),
+        }
+    }
+
+    fn next_delete(&mut self, live: Option<&Object>, at: Duration) -> Step {
+        let Some(live) = live else { return self.deleted(None) };
+        let (Some(uid), Some(resource_version)) = (live.uid(), live.resource_version()) else {
+            "the API server gave an object without uid".clone_into(&mut self.trouble);
+            return Step::Retry(None);
+        };
+        self.existed = true;
+        if let Some((deleting, since)) = &self.deleting {
+            if deleting != uid {
+                return self.deleted(None);
+            }
+            if live.terminating() && at.saturating_sub(*since) >= FINALIZE_FOR {
+                return self.deleted(Some(live));
+            }
+        }
+        if live.terminating() {
+            if self.deleting.is_none() {
+                self.deleting = Some((uid.to_owned(), at));
+            }
+            return Step::Wait(LOOK_AGAIN);
+        }
+        match &self.failing {
+            None => Step::Write(Write::Delete {
+                uid: uid.to_owned(),
+                resource_version: resource_version.to_owned(),
+            }),
+            Some(failure) if !self.unanswered => failed(failure, false),
+            Some(_) => Step::Write(Write::Settle(component::settled(live, &self.author))),
+        }
+    }
+
+    /// What to do after `write` came back with `answer`; `before` is the generation that was replaced.
+    pub fn answered(
+        &mut self,
+        write: &Write,
+        before: Option<&Object>,
+        answer: Result<Object, KubeError>,
+        at: Duration,
+    ) -> Step {
+        match answer {
+            Ok(object) => self.accepted(write, before, &object, at),
+            Err(error) => self.rejected(write, error),
+        }
+    }
+
+    fn accepted(&mut self, write: &Write, before: Option<&Object>, object: &Object, at: Duration) -> Step {
+        match write {
+            Write::Create(_) => self.applied(object, true),
+            Write::Replace(_) => {
+                let changed = before.is_none_or(|before| before.generation() != object.generation());
+                self.applied(object, changed)
+            }
+            Write::Settle(_) => {
+                self.unanswered = false;
+                Step::Again
+            }
+            Write::Delete { uid, .. } => {
+                self.unanswered = false;
+                self.deleting = Some((uid.clone(), at));
+                Step::Again
+            }
+        }
+    }
+
+    fn rejected(&mut self, write: &Write, error: KubeError) -> Step {
+        let message = error.to_string();
+        match (error, write) {
+            (KubeError::Conflict(_), _)
+            | (KubeError::NotFound(_), Write::Replace(_) | Write::Delete { .. }) => {
+                self.trouble = message;
+                Step::Again
+            }
+            (KubeError::NotFound(_), Write::Settle(_)) => Step::Again,
+            (KubeError::Refused { .. }, Write::Settle(_)) => Step::Retry(None),
+            (KubeError::Refused { status: 422, .. }, Write::Replace(_))
+                if !self.bare && message.contains("metadata.annotations") =>
+            {
+                self.bare = true;
+                Step::Again
+            }
+            (KubeError::Refused { .. }, _) | (KubeError::NotFound(_), Write::Create(_)) => {
+                self.failing = Some(Failure { reason: Reason::KubernetesRefused, message });
+                Step::Again
+            }
+            (KubeError::Unavailable { retry_after, .. }, _) => {
+                self.trouble = message;
+                Step::Retry(retry_after)
+            }
+            (KubeError::Unanswered { retry_after, .. }, _) => {
+                self.unanswered = true;
+                self.trouble = message;
+                Step::Retry(retry_after)
+            }
+        }
+    }
+
+    /// What to do after the component could not be read.
+    pub fn unreadable(&mut self, error: &KubeError) -> Step {
+        self.trouble = error.to_string();
+        match error {
+            KubeError::Refused { .. } if !self.unanswered => Step::End(Ending::Failed {
+                reason: Reason::KubernetesRefused,
+                message: self.trouble.clone(),
+                absent: false,
+            }),
+            KubeError::Unavailable { retry_after, .. } | KubeError::Unanswered { retry_after, .. } => {
+                Step::Retry(retry_after.clone())
+            }
+            KubeError::Refused { .. } | KubeError::NotFound(_) | KubeError::Conflict(_) => Step::Retry(None),
+        }
+    }
+
+    fn applied(&self, object: &Object, changed: bool) -> Step {
+        let uid = object.uid().unwrap_or("").to_owned();
+        let generation = object.generation();
+        let result = json!({
+            "name": self.name.as_str(), "uid": uid, "generation": generation, "changed": changed
+        });
+        Step::End(Ending::Applied { result, uid, generation })
+    }
+
+    fn deleted(&self, held_by: Option<&Object>) -> Step {
+        let result = json!({
+            "name": self.name.as_str(),
+            "existed": self.existed || self.deleting.is_some(),
+            "finalizing": held_by.is_some(),
+        });
+        let message = held_by.map_or_else(String::new, |live| held("is being deleted", live));
+        Step::End(Ending::Deleted { result, message })
+    }
+}
+
+fn failed(failure: &Failure, absent: bool) -> Step {
+    let Failure { reason, message } = failure.clone();
+    Step::End(Ending::Failed { reason, message, absent })
+}
+
+fn held(what: &str, live: &Object) -> String {
+    format!("{what}; finalizers: {}", live.finalizers().join(", "))
+}

@@ -1,0 +1,119 @@
+//! What decisions need to know of Kubernetes: an object's metadata, and what an answer means.
+
+use serde_json::{Map, Value};
+
+/// A Kubernetes object. Every accessor treats an absent or odd member as absent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object(pub Value);
+
+impl Object {
+    fn metadata(&self, member: &str) -> Option<&str> {
+        self.0.get("metadata")?.get(member)?.as_str()
+    }
+
+    /// `metadata.name`.
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.metadata("name")
+    }
+
+    /// `metadata.uid`.
+    #[must_use]
+    pub fn uid(&self) -> Option<&str> {
+        self.metadata("uid")
+    }
+
+    /// `metadata.resourceVersion`.
+    #[must_use]
+    pub fn resource_version(&self) -> Option<&str> {
+        self.metadata("resourceVersion")
+    }
+
+    /// `metadata.generation`; 0 where the server gives none.
+    #[must_use]
+    pub fn generation(&self) -> i64 {
+        self.0.pointer("/metadata/generation").and_then(Value::as_i64).unwrap_or(0)
+    }
+
+    /// Whether the object is being deleted (`metadata.deletionTimestamp` is set).
+    #[must_use]
+    pub fn terminating(&self) -> bool {
+        self.metadata("deletionTimestamp").is_some()
+    }
+
+    /// `metadata.finalizers`.
+    #[must_use]
+    pub fn finalizers(&self) -> Vec<&str> {
+        let list = self.0.pointer("/metadata/finalizers").and_then(Value::as_array);
+        list.into_iter().flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// One of `metadata.annotations`.
+    #[must_use]
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.0.get("metadata")?.get("annotations")?.get(key)?.as_str()
+    }
+
+    /// Sets one entry of `metadata.annotations` or `metadata.labels`.
+    pub fn set_metadata_entry(&mut self, group: &str, key: &str, value: &str) {
+        let Value::Object(object) = &mut self.0 else { return };
+        let metadata = object.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(metadata) = metadata else { return };
+        let entries = metadata.entry(group).or_insert_with(|| Value::Object(Map::new()));
+        if !entries.is_object() {
+            *entries = Value::Object(Map::new());
+        }
+        if let Value::Object(entries) = entries {
+            entries.insert(key.to_owned(), Value::String(value.to_owned()));
+        }
+    }
+
+    /// Sets a member of the object itself.
+    pub fn set(&mut self, member: &str, value: Value) {
+        if let Value::Object(object) = &mut self.0 {
+            object.insert(member.to_owned(), value);
+        }
+    }
+}
+
+/// What came of a call that did not succeed, sorted by what the caller does about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KubeError {
+    /// 404: no such object, namespace or kind.
+    NotFound(String),
+    /// 409: the precondition did not hold, or the object exists.
+    Conflict(String),
+    /// 400, 403, 405, 413, 422: final.
+    Refused {
+        /// The HTTP status.
+        status: u16,
+        /// The server's reason and message.
+        message: String,
+    },
+    /// Not acted on, to be tried again: 401, 410, 429, or no connection.
+    Unavailable {
+        /// What happened.
+        message: String,
+        /// The server's `Retry-After`, as sent.
+        retry_after: Option<String>,
+    },
+    /// 5xx or no answer: a write may have been acted on, or may still be.
+    Unanswered {
+        /// What happened.
+        message: String,
+        /// The server's `Retry-After`, as sent.
+        retry_after: Option<String>,
+    },
+}
+
+impl std::fmt::Display for KubeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::NotFound(message)
+            | Self::Conflict(message)
+            | Self::Unavailable { message, .. }
+            | Self::Unanswered { message, .. } => f.write_str(message),
+            Self::Refused { status, message } => write!(f, "{message} ({status})"),
+        }
+    }
+}

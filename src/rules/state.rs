@@ -1,0 +1,287 @@
+//! What must outlive the leader: the recorded commands and the desired state. CONTRACT section 6.
+//!
+//! Invariants: a nonce has at most one record, and its first receipt never changes; a record is
+//! dropped only when its window is past and its receipt is acknowledged, and `floor` remembers that;
+//! nothing else is dropped, and what would not fit is not accepted.
+
+use super::json::{self, JsonError};
+use super::messages::{Command, Receipt, Source};
+use super::names::{CommandId, ComponentName, Nonce, Sequence, time};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt;
+
+mod outcome;
+mod size;
+#[cfg(test)]
+mod tests;
+
+pub use outcome::{Effect, RecordError};
+pub use size::{APPLY_LIMIT, DESIRED_LIMIT, Fit, OTHER_LIMIT, STATE_LIMIT};
+
+/// The version of the state that this agent reads and writes.
+pub const STATE_VERSION: u64 = 1;
+
+/// The state, as `state.json` of the `ConfigMap` holds it. CONTRACT section 6.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    version: u64,
+    /// Rises with each takeover.
+    pub term: u64,
+    /// Who wrote it last.
+    pub holder: String,
+    /// Made by the first of the two steps; nothing is accepted before the second.
+    pub unfinished: bool,
+    /// The latest `not_after` of any record that was dropped.
+    #[serde(with = "time::optional")]
+    pub floor: Option<Timestamp>,
+    /// When a state before this one was found lost.
+    #[serde(with = "time::optional")]
+    pub lost_at: Option<Timestamp>,
+    /// The highest sequence that was ever recorded; 0 before the first.
+    pub highest_sequence: u64,
+    commands: BTreeMap<Nonce, Record>,
+    components: BTreeMap<ComponentName, Component>,
+}
+
+/// One recorded command.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// The manager's identifier.
+    pub command_id: CommandId,
+    /// Its place in the order of approval.
+    pub sequence: Sequence,
+    /// The end of its window.
+    #[serde(with = "time")]
+    pub not_after: Timestamp,
+    /// Where it came from first.
+    pub source: Source,
+    /// How far it is.
+    pub phase: Phase,
+    /// Its length as JSON.
+    #[serde(skip)]
+    bytes: usize,
+}
+
+/// How far a recorded command is.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// To be executed, or begun.
+    Accepted {
+        /// To be verified again before it is used.
+        #[serde(with = "json::plain")]
+        envelope: Value,
+    },
+    /// Ended.
+    Done {
+        /// The one outcome.
+        receipt: Box<Receipt>,
+        /// Whether the manager has it, or never will take it.
+        acknowledged: bool,
+    },
+}
+
+/// Without envelope and receipt.
+impl fmt::Debug for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accepted { .. } => f.write_str("Accepted"),
+            Self::Done { receipt, acknowledged } => write!(f, "Done({:?}, {acknowledged})", receipt.status),
+        }
+    }
+}
+
+/// What is known of one component name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Component {
+    /// The sequence of the last command for this name that succeeded; 0 where none did.
+    pub succeeded: u64,
+    /// What the component is to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub desired: Option<Desired>,
+    /// A tombstone (nothing is desired), or the mark of a command that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<Mark>,
+    /// Its length as JSON.
+    #[serde(skip)]
+    bytes: usize,
+}
+
+/// What a component is to be, and our last write of it.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct Desired {
+    /// The signed envelope, to be verified again before it is used.
+    #[serde(with = "json::plain")]
+    pub envelope: Value,
+    /// The sequence of its command.
+    pub sequence: u64,
+    /// The uid of the object that we wrote last.
+    pub uid: String,
+    /// Its generation after that write.
+    pub generation: i64,
+}
+
+/// Without the envelope.
+impl fmt::Debug for Desired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Desired({}, {:?}, {})", self.sequence, self.uid, self.generation)
+    }
+}
+
+/// A create at or below this sequence is late: it was lost, and landed after it was given up.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    /// The sequence of the delete, or of the apply that failed.
+    pub sequence: u64,
+    /// When no such create can come any more.
+    #[serde(with = "time")]
+    pub forget_after: Timestamp,
+}
+
+/// How much there is of what, for the report. CONTRACT section 5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Counts {
+    /// Recorded commands.
+    pub records: usize,
+    /// Those that are being executed.
+    pub accepted: usize,
+    /// Those whose receipt the manager has not acknowledged.
+    pub receipts_waiting: usize,
+    /// Components that are desired.
+    pub desired: usize,
+}
+
+/// Why a state cannot be read. CONTRACT section 6, `state_lost`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StateError {
+    /// Not JSON: as good as lost.
+    Json(JsonError),
+    /// Not a state: as good as lost.
+    Unreadable,
+    /// Of a version that we do not know: not lost, and not ours to lead with.
+    Newer(u64),
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Json(error) => write!(f, "not JSON: {error}"),
+            Self::Unreadable => f.write_str("members missing or of the wrong form"),
+            Self::Newer(version) => write!(f, "version {version}, newer than {STATE_VERSION}"),
+        }
+    }
+}
+
+impl State {
+    /// A state with nothing in it, as the first of the two steps of its creation writes it.
+    #[must_use]
+    pub fn new(term: u64, holder: &str) -> Self {
+        Self {
+            version: STATE_VERSION,
+            term,
+            holder: holder.to_owned(),
+            unfinished: true,
+            floor: None,
+            lost_at: None,
+            highest_sequence: 0,
+            commands: BTreeMap::new(),
+            components: BTreeMap::new(),
+        }
+    }
+
+    /// Reads `state.json`.
+    ///
+    /// # Errors
+    /// Unreadable, which is as good as lost, or newer, which is not.
+    pub fn from_json(text: &str) -> Result<Self, StateError> {
+        let document = json::parse_foreign(text.as_bytes(), STATE_LIMIT).map_err(StateError::Json)?;
+        match document.get("version").and_then(Value::as_u64) {
+            Some(STATE_VERSION) => {}
+            Some(newer) if newer > STATE_VERSION => return Err(StateError::Newer(newer)),
+            Some(_) | None => return Err(StateError::Unreadable),
+        }
+        let mut state: Self = serde_json::from_value(document).map_err(|_| StateError::Unreadable)?;
+        state.measure_all();
+        Ok(state)
+    }
+
+    /// The text of `state.json`.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Nothing in it can fail to be written: no map has other keys than texts.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+
+    /// The record of a nonce.
+    #[must_use]
+    pub fn record(&self, nonce: &Nonce) -> Option<&Record> {
+        self.commands.get(nonce)
+    }
+
+    /// The commands to be executed or begun, with their envelopes.
+    pub fn accepted(&self) -> impl Iterator<Item = (&Nonce, &Record, &Value)> {
+        self.commands.iter().filter_map(|(nonce, record)| match &record.phase {
+            Phase::Accepted { envelope } => Some((nonce, record, envelope)),
+            Phase::Done { .. } => None,
+        })
+    }
+
+    /// The receipts that the manager has not acknowledged.
+    pub fn waiting_receipts(&self) -> impl Iterator<Item = (&Nonce, &Receipt)> {
+        self.commands.iter().filter_map(|(nonce, record)| match &record.phase {
+            Phase::Done { receipt, acknowledged: false } => Some((nonce, &**receipt)),
+            Phase::Done { acknowledged: true, .. } | Phase::Accepted { .. } => None,
+        })
+    }
+
+    /// The accepted command of a component name: of one name there is at most one.
+    #[must_use]
+    pub fn busy(&self, name: &ComponentName) -> Option<&Nonce> {
+        let named = |envelope| component_of(envelope) == Some(name.as_str());
+        self.accepted().find(|(_, _, envelope)| named(envelope)).map(|(nonce, _, _)| nonce)
+    }
+
+    /// What is known of a component name.
+    #[must_use]
+    pub fn component(&self, name: &ComponentName) -> Option<&Component> {
+        self.components.get(name)
+    }
+
+    /// All component names that are known, in order.
+    pub fn components(&self) -> impl Iterator<Item = (&ComponentName, &Component)> {
+        self.components.iter()
+    }
+
+    /// Whether an object that says it was created by `created` is a create of ours that landed late:
+    /// at or below its name's mark, and not what is desired now or was before. CONTRACT section 6.
+    #[must_use]
+    pub fn is_late_create(&self, name: &ComponentName, created: u64) -> bool {
+        let Some(component) = self.components.get(name) else { return false };
+        let marked = component.mark.is_some_and(|mark| created <= mark.sequence);
+        marked && component.desired.as_ref().is_none_or(|desired| created > desired.sequence)
+    }
+
+    /// How much there is of what.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        Counts {
+            records: self.commands.len(),
+            accepted: self.accepted().count(),
+            receipts_waiting: self.waiting_receipts().count(),
+            desired: self.components.values().filter(|component| component.desired.is_some()).count(),
+        }
+    }
+}
+
+/// The component name in an envelope of an apply or a delete.
+fn component_of(envelope: &Value) -> Option<&str> {
+    envelope.pointer("/payload/arguments/name")?.as_str()
+}
+
+/// The component that a command names, whatever its operation.
+fn named(command: &Command) -> Option<ComponentName> {
+    ComponentName::parse(command.arguments.get("name")?.as_str()?)
+}

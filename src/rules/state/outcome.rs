@@ -1,0 +1,232 @@
+//! How the state changes: accepted, refused, finished, acknowledged, forgotten. CONTRACT section 6.
+
+use super::{Component, Desired, Mark, Phase, Record, State};
+use crate::rules::envelope::Verified;
+use crate::rules::messages::{Command, Receipt, Source};
+use crate::rules::names::{ComponentName, Nonce};
+use jiff::Timestamp;
+use serde_json::Value;
+use std::fmt;
+
+/// What a command's end means for its component. CONTRACT section 6, "an execution".
+#[derive(Clone, PartialEq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// It succeeded: this is the desired state now.
+    Applied {
+        /// The component.
+        name: ComponentName,
+        /// The signed envelope.
+        envelope: Value,
+        /// The sequence of the command.
+        sequence: u64,
+        /// The uid of the object that was written.
+        uid: String,
+        /// Its generation after the write.
+        generation: i64,
+    },
+    /// It succeeded: the component is no longer desired, and a tombstone stands for it.
+    Deleted {
+        /// The component.
+        name: ComponentName,
+        /// The sequence of the command.
+        sequence: u64,
+        /// See [`Command::forget_after`].
+        forget_after: Timestamp,
+    },
+    /// It failed, and a create of it may still land.
+    FailedAbsent {
+        /// The component.
+        name: ComponentName,
+        /// The sequence of the command.
+        sequence: u64,
+        /// See [`Command::forget_after`].
+        forget_after: Timestamp,
+    },
+}
+
+/// Why a record was not made or changed: the first outcome of a nonce stays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordError {
+    /// The nonce has a record already.
+    Known,
+    /// The nonce has no record.
+    Unknown,
+    /// The command has ended already.
+    Done,
+}
+
+impl fmt::Display for RecordError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Known => "the nonce is recorded already",
+            Self::Unknown => "the nonce is not recorded",
+            Self::Done => "the command has its outcome already",
+        })
+    }
+}
+
+impl State {
+    /// Records a command as accepted.
+    ///
+    /// # Errors
+    /// Its nonce has a record.
+    pub fn accept(&mut self, command: &Verified<Command>, source: Source) -> Result<(), RecordError> {
+        self.insert(command.value(), accepted_record(command, source))
+    }
+
+    /// Records a refusal as the command's outcome.
+    ///
+    /// # Errors
+    /// Its nonce has a record.
+    pub fn refuse(&mut self, command: &Command, receipt: Receipt) -> Result<(), RecordError> {
+        let source = receipt.source;
+        let phase = Phase::Done { receipt: Box::new(receipt), acknowledged: false };
+        self.insert(command, record(command, source, phase))
+    }
+
+    /// Records the outcome of an accepted command, and in the same write what it means for the
+    /// component.
+    ///
+    /// # Errors
+    /// There is no such command, or it has its outcome: nothing is changed.
+    pub fn finish(&mut self, nonce: &Nonce, receipt: Receipt, effect: Effect) -> Result<(), RecordError> {
+        let record = self.commands.get_mut(nonce).ok_or(RecordError::Unknown)?;
+        match record.phase {
+            Phase::Accepted { .. } => {}
+            Phase::Done { .. } => return Err(RecordError::Done),
+        }
+        record.phase = Phase::Done { receipt: Box::new(receipt), acknowledged: false };
+        record.measure();
+        self.take_effect(effect);
+        Ok(())
+    }
+
+    /// Notes that the manager has the receipt, or never will take it. False where nothing changed.
+    pub fn acknowledge(&mut self, nonce: &Nonce) -> bool {
+        let Some(record) = self.commands.get_mut(nonce) else { return false };
+        match &mut record.phase {
+            Phase::Done { acknowledged, .. } if !*acknowledged => *acknowledged = true,
+            Phase::Done { .. } | Phase::Accepted { .. } => return false,
+        }
+        record.measure();
+        true
+    }
+
+    /// Notes the uid and generation of a later write of ours, a repair. False where nothing changed.
+    pub fn rewrote(&mut self, name: &ComponentName, uid: &str, generation: i64) -> bool {
+        let Some(component) = self.components.get_mut(name) else { return false };
+        let Some(desired) = &mut component.desired else { return false };
+        if desired.uid == uid && desired.generation == generation {
+            return false;
+        }
+        uid.clone_into(&mut desired.uid);
+        desired.generation = generation;
+        component.measure();
+        true
+    }
+
+    /// Forgets what may be forgotten: records whose window is past and whose receipt is
+    /// acknowledged, and marks that are past their time. Only with a clock that is trusted. False
+    /// where nothing changed.
+    pub fn prune(&mut self, now: Timestamp, clock_trusted: bool) -> bool {
+        if !clock_trusted {
+            return false;
+        }
+        let before = self.commands.len();
+        let mut floor = self.floor;
+        self.commands.retain(|_, record| {
+            let acknowledged = match record.phase {
+                Phase::Done { acknowledged, .. } => acknowledged,
+                Phase::Accepted { .. } => false,
+            };
+            let forget = acknowledged && record.not_after < now;
+            if forget {
+                floor = floor.max(Some(record.not_after));
+            }
+            !forget
+        });
+        self.floor = floor;
+        let mut changed = self.commands.len() != before;
+        self.components.retain(|_, component| {
+            if component.mark.is_some_and(|mark| mark.forget_after < now) {
+                component.mark = None;
+                component.measure();
+                changed = true;
+            }
+            component.desired.is_some() || component.mark.is_some()
+        });
+        changed
+    }
+
+    fn insert(&mut self, command: &Command, record: Record) -> Result<(), RecordError> {
+        if self.commands.contains_key(&command.nonce) {
+            return Err(RecordError::Known);
+        }
+        self.highest_sequence = self.highest_sequence.max(record.sequence.get());
+        self.commands.insert(command.nonce.clone(), record);
+        Ok(())
+    }
+
+    fn take_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Applied { name, envelope, sequence, uid, generation } => {
+                self.change(name, |component| {
+                    component.succeeded = component.succeeded.max(sequence);
+                    component.desired = Some(Desired { envelope, sequence, uid, generation });
+                    // A mark at or below what is desired can no longer tell anything.
+                    component.mark = component.mark.filter(|mark| mark.sequence > sequence);
+                });
+            }
+            Effect::Deleted { name, sequence, forget_after } => {
+                self.change(name, |component| {
+                    component.succeeded = component.succeeded.max(sequence);
+                    component.desired = None;
+                    component.mark = Some(later(component.mark, sequence, forget_after));
+                });
+            }
+            Effect::FailedAbsent { name, sequence, forget_after } => {
+                self.change(name, |component| {
+                    component.mark = Some(later(component.mark, sequence, forget_after));
+                });
+            }
+        }
+    }
+
+    fn change(&mut self, name: ComponentName, change: impl FnOnce(&mut Component)) {
+        let unknown = Component { succeeded: 0, desired: None, mark: None, bytes: 0 };
+        let component = self.components.entry(name).or_insert(unknown);
+        change(component);
+        component.measure();
+    }
+}
+
+/// The record that [`State::accept`] makes.
+pub(super) fn accepted_record(command: &Verified<Command>, source: Source) -> Record {
+    record(command.value(), source, Phase::Accepted { envelope: command.envelope().clone() })
+}
+
+fn record(command: &Command, source: Source, phase: Phase) -> Record {
+    let mut record = Record {
+        command_id: command.command_id.clone(),
+        sequence: command.sequence,
+        not_after: command.not_after,
+        source,
+        phase,
+        bytes: 0,
+    };
+    record.measure();
+    record
+}
+
+/// A mark never falls, and never goes sooner.
+fn later(mark: Option<Mark>, sequence: u64, forget_after: Timestamp) -> Mark {
+    match mark {
+        None => Mark { sequence, forget_after },
+        Some(mark) => {
+            Mark { sequence: mark.sequence.max(sequence), forget_after: mark.forget_after.max(forget_after) }
+        }
+    }
+}

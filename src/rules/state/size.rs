@@ -1,0 +1,159 @@
+//! How large the state is, and what still fits. CONTRACT section 6, "size".
+//!
+//! Each record and component knows its own length, so that a question about the whole costs a sum
+//! and not a serialisation.
+
+use super::outcome::accepted_record;
+use super::{Component, Record, State, component_of, named};
+use crate::rules::envelope::Verified;
+use crate::rules::messages::{Command, Source};
+use crate::rules::names::ComponentName;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io;
+
+/// Largest desired state, in bytes: 600 KiB.
+pub const DESIRED_LIMIT: usize = 600 * 1024;
+
+/// Largest state with which an apply is accepted, in bytes: 900 KiB.
+pub const APPLY_LIMIT: usize = 900 * 1024;
+
+/// Largest state with which anything is accepted or a refusal is recorded, in bytes: 980 KiB.
+pub const OTHER_LIMIT: usize = 980 * 1024;
+
+/// Largest value of a `ConfigMap` that the API server takes, in bytes: 1 MiB.
+pub const STATE_LIMIT: usize = 1024 * 1024;
+
+/// Kept free for each command under way, in bytes: its receipt, at its longest, and a mark. So the
+/// outcome of what was accepted can always be written.
+const OUTCOME_RESERVE: usize = 4 * 1024;
+
+/// Whether a command can be recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fit {
+    /// There is room.
+    Fits,
+    /// There is none now; it is left where it is.
+    Full,
+}
+
+impl State {
+    /// The length of [`State::to_json`], or up to two bytes more.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let shell = Self {
+            holder: self.holder.clone(),
+            commands: BTreeMap::new(),
+            components: BTreeMap::new(),
+            ..*self
+        };
+        let records = self.commands.iter().map(|(nonce, record)| entry(nonce.as_str(), record.bytes));
+        let components =
+            self.components.iter().map(|(name, component)| entry(name.as_str(), component.bytes));
+        records.chain(components).fold(length(&shell), usize::saturating_add)
+    }
+
+    /// The length of the desired state alone.
+    #[must_use]
+    pub fn desired_bytes(&self) -> usize {
+        self.components.keys().map(|name| self.desired_bytes_of(name)).fold(0, usize::saturating_add)
+    }
+
+    /// Whether a command can be recorded as accepted.
+    #[must_use]
+    pub fn fits(&self, command: &Verified<Command>) -> Fit {
+        let limit = if is_apply(&command.value().operation) { APPLY_LIMIT } else { OTHER_LIMIT };
+        let record = accepted_record(command, Source::Gateway);
+        let bytes = self.bytes().saturating_add(entry(command.value().nonce.as_str(), record.bytes));
+        let under_way = self.accepted().count().saturating_add(1);
+        let at_the_end = bytes.saturating_add(under_way.saturating_mul(OUTCOME_RESERVE));
+        if bytes < limit && at_the_end < STATE_LIMIT { Fit::Fits } else { Fit::Full }
+    }
+
+    /// Whether a refusal can be recorded.
+    #[must_use]
+    pub fn fits_refusal(&self) -> Fit {
+        let bytes = self.bytes().saturating_add(OUTCOME_RESERVE);
+        let at_the_end = bytes.saturating_add(self.accepted().count().saturating_mul(OUTCOME_RESERVE));
+        if bytes < OTHER_LIMIT && at_the_end < STATE_LIMIT { Fit::Fits } else { Fit::Full }
+    }
+
+    /// Whether an apply would take the desired state above its limit, when it and all that is under
+    /// way have succeeded.
+    #[must_use]
+    pub fn too_large(&self, command: &Verified<Command>) -> bool {
+        if !is_apply(&command.value().operation) {
+            return false;
+        }
+        let new = accepted_record(command, Source::Gateway).bytes;
+        let replaced = named(command.value()).map_or(0, |name| self.desired_bytes_of(&name));
+        let mut bytes = self.desired_bytes().saturating_add(new).saturating_sub(replaced);
+        for (_, record, envelope) in self.accepted() {
+            let operation = envelope.pointer("/payload/operation").and_then(serde_json::Value::as_str);
+            if operation.is_some_and(is_apply) {
+                let name = component_of(envelope).and_then(ComponentName::parse);
+                let replaced = name.map_or(0, |name| self.desired_bytes_of(&name));
+                bytes = bytes.saturating_add(record.bytes).saturating_sub(replaced);
+            }
+        }
+        bytes > DESIRED_LIMIT
+    }
+
+    /// Measures what was read.
+    pub(super) fn measure_all(&mut self) {
+        self.commands.values_mut().for_each(Record::measure);
+        self.components.values_mut().for_each(Component::measure);
+    }
+
+    fn desired_bytes_of(&self, name: &ComponentName) -> usize {
+        match self.components.get(name) {
+            Some(component) if component.desired.is_some() => entry(name.as_str(), component.bytes),
+            Some(_) | None => 0,
+        }
+    }
+}
+
+impl Record {
+    pub(super) fn measure(&mut self) {
+        self.bytes = length(self);
+    }
+}
+
+impl Component {
+    pub(super) fn measure(&mut self) {
+        self.bytes = length(self);
+    }
+}
+
+fn is_apply(operation: &str) -> bool {
+    operation == "managedcomponent.apply"
+}
+
+/// A member of an object: its name in quotes, a colon, its value, a comma.
+fn entry(name: &str, bytes: usize) -> usize {
+    name.len().saturating_add(4).saturating_add(bytes)
+}
+
+/// The length of a value as JSON.
+fn length(value: &impl Serialize) -> usize {
+    let mut counter = Counter(0);
+    // Nothing in a state can fail to be written, and the counter takes everything.
+    match serde_json::to_writer(&mut counter, value) {
+        Ok(()) => counter.0,
+        Err(_) => usize::MAX,
+    }
+}
+
+/// Counts what is written to it.
+struct Counter(usize);
+
+impl io::Write for Counter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,212 @@
+//! The invariants of the state, by hand; the simulation looks for what is not thought of here.
+
+use super::*;
+use crate::rules::envelope::{KeyRing, Verified, open_command};
+use crate::rules::messages::Stamp;
+use crate::rules::names::{Label, parse_time};
+use crate::rules::vectors::{apply, delete, sign, test_pem};
+use serde_json::json;
+
+fn at(text: &str) -> Timestamp {
+    parse_time(text).unwrap()
+}
+
+fn name(text: &str) -> ComponentName {
+    ComponentName::parse(text).unwrap()
+}
+
+fn open(payload: &Value) -> Verified<Command> {
+    let ring = KeyRing::from_pem(&test_pem()).unwrap();
+    open_command(sign(payload).to_string().as_bytes(), &ring, 604_800).unwrap()
+}
+
+fn receipt(command: &Verified<Command>, text: &str) -> Receipt {
+    let stamp = Stamp {
+        tenant_id: Label::parse("acme").unwrap(),
+        cluster_id: Label::parse("prod-eu-1").unwrap(),
+        replica: "agent-0".into(),
+        source: Source::Gateway,
+        executed_at: at("2026-11-30T12:00:00Z"),
+    };
+    Receipt::succeeded(&stamp, command.value(), json!({ "name": text }))
+}
+
+fn applied(text: &str, command: &Verified<Command>) -> Effect {
+    Effect::Applied {
+        name: name(text),
+        envelope: command.envelope().clone(),
+        sequence: command.value().sequence.get(),
+        uid: "u-1".into(),
+        generation: 1,
+    }
+}
+
+fn run(state: &mut State, payload: &Value, effect: impl FnOnce(&Verified<Command>) -> Effect) -> Nonce {
+    let command = open(payload);
+    state.accept(&command, Source::Gateway).unwrap();
+    let nonce = command.value().nonce.clone();
+    state.finish(&nonce, receipt(&command, "a"), effect(&command)).unwrap();
+    nonce
+}
+
+#[test]
+fn the_first_outcome_of_a_nonce_never_changes() {
+    let mut state = State::new(1, "a_1");
+    let command = open(&apply("a", 5, &json!({"x": 1})));
+    let nonce = &command.value().nonce;
+    assert_eq!(state.finish(nonce, receipt(&command, "a"), Effect::None), Err(RecordError::Unknown));
+    state.accept(&command, Source::Inbox).unwrap();
+    assert_eq!(state.busy(&name("a")), Some(nonce));
+    assert_eq!(state.busy(&name("b")), None);
+    assert!(!state.acknowledge(nonce));
+    assert_eq!(state.accept(&command, Source::Gateway), Err(RecordError::Known));
+    state.finish(nonce, receipt(&command, "a"), applied("a", &command)).unwrap();
+    let after = state.clone();
+    let other = receipt(&command, "other");
+    assert_eq!(state.finish(nonce, other.clone(), Effect::None), Err(RecordError::Done));
+    assert_eq!(state.refuse(command.value(), other), Err(RecordError::Known));
+    assert_eq!(state, after);
+    assert_eq!(state.busy(&name("a")), None);
+    assert_eq!(state.highest_sequence, 5);
+    assert_eq!(state.waiting_receipts().count(), 1);
+    assert!(state.acknowledge(nonce));
+    assert!(!state.acknowledge(nonce));
+    assert_eq!(state.waiting_receipts().count(), 0);
+}
+
+#[test]
+fn the_text_of_a_state_is_read_as_the_same_state_and_its_size_is_known() {
+    let mut state = State::new(3, "agent-0_1\"");
+    state.unfinished = false;
+    state.lost_at = Some(at("2026-11-30T10:00:00.5Z"));
+    for sequence in 1..=40 {
+        let text = format!("c-{sequence}");
+        let spec = json!({"text": "ä\"\\\n", "$serde_json::private::RawValue": "1", "n": [0.1, 1e15]});
+        let command = open(&apply(&text, sequence, &spec));
+        let nonce = command.value().nonce.clone();
+        state.accept(&command, Source::Inbox).unwrap();
+        if sequence % 3 > 0 {
+            state.finish(&nonce, receipt(&command, &text), applied(&text, &command)).unwrap();
+        }
+        if sequence % 3 > 1 {
+            state.acknowledge(&nonce);
+            state.rewrote(&name(&text), "u-22", 7);
+            let forget_after = at("2026-12-07T12:00:00Z");
+            run(&mut state, &delete(&text, sequence + 100), |_| Effect::Deleted {
+                name: name(&text),
+                sequence: sequence + 100,
+                forget_after,
+            });
+        }
+        let text = state.to_json();
+        assert!((text.len()..=text.len() + 2).contains(&state.bytes()));
+        assert_eq!(State::from_json(&text).unwrap(), state);
+    }
+    assert!(state.desired_bytes() > 1000 && state.desired_bytes() < state.bytes());
+    let counts = state.counts();
+    assert_eq!((counts.records, counts.accepted, counts.receipts_waiting, counts.desired), (53, 13, 27, 14));
+}
+
+#[test]
+fn an_unreadable_state_is_told_from_a_newer_one() {
+    let good = State::new(1, "a").to_json();
+    assert!(State::from_json(&good).is_ok());
+    let newer = good.replace("\"version\":1", "\"version\":2");
+    assert_eq!(State::from_json(&newer), Err(StateError::Newer(2)));
+    for bad in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":0}", "{\"version\":\"1\"}"] {
+        assert!(!matches!(State::from_json(bad), Ok(_) | Err(StateError::Newer(_))), "{bad}");
+    }
+    let twice = good.replace("\"version\":1", "\"version\":1,\"version\":1");
+    assert_eq!(State::from_json(&twice), Err(StateError::Json(JsonError::DuplicateMember)));
+    let wrong = good.replace("\"commands\":{}", "\"commands\":{\"short\":{}}");
+    assert_eq!(State::from_json(&wrong), Err(StateError::Unreadable));
+}
+
+#[test]
+fn a_record_goes_when_acknowledged_and_past_and_the_floor_remembers_it() {
+    let mut state = State::new(1, "a");
+    let mut payload = apply("a", 1, &json!({}));
+    payload["not_after"] = "2026-11-30T12:09:00.25Z".into();
+    let nonce = run(&mut state, &payload, |command| applied("a", command));
+    let waiting = run(&mut state, &apply("b", 2, &json!({})), |command| applied("b", command));
+    let late = at("2026-12-30T00:00:00Z");
+    assert!(!state.prune(late, true), "not acknowledged");
+    state.acknowledge(&nonce);
+    assert!(!state.prune(late, false), "the clock is not trusted");
+    assert!(!state.prune(at("2026-11-30T12:09:00.25Z"), true), "the window's last moment");
+    assert!(state.prune(late, true));
+    assert!(state.record(&nonce).is_none());
+    assert!(state.record(&waiting).is_some());
+    assert_eq!(state.floor, Some(at("2026-11-30T12:09:00.25Z")));
+    assert_eq!(State::from_json(&state.to_json()).unwrap().floor, state.floor, "with its fraction");
+    state.acknowledge(&waiting);
+    assert!(state.prune(late, true));
+    assert_eq!(state.floor, Some(at("2026-11-30T12:09:00.25Z")), "a floor never falls");
+    assert!(state.component(&name("a")).is_some(), "what is desired stays");
+}
+
+#[test]
+fn a_late_create_is_known_by_its_tombstone_or_failed_mark() {
+    let forget_after = at("2026-12-07T12:00:00Z");
+    let mut state = State::new(1, "a");
+    let a = name("a");
+    assert!(!state.is_late_create(&a, 1));
+    run(&mut state, &apply("a", 3, &json!({})), |command| applied("a", command));
+    assert!(!state.is_late_create(&a, 3));
+    run(&mut state, &apply("a", 5, &json!({})), |_| Effect::FailedAbsent {
+        name: name("a"),
+        sequence: 5,
+        forget_after,
+    });
+    assert_eq!(state.component(&a).unwrap().succeeded, 3);
+    assert!(!state.is_late_create(&a, 3), "what is desired");
+    assert!(state.is_late_create(&a, 5));
+    assert!(!state.is_late_create(&a, 6));
+    run(&mut state, &delete("a", 7), |_| Effect::Deleted { name: name("a"), sequence: 7, forget_after });
+    assert!(state.is_late_create(&a, 3) && state.is_late_create(&a, 7));
+    assert!(!state.is_late_create(&a, 8));
+    assert!(!state.prune(forget_after, true));
+    run(&mut state, &apply("a", 9, &json!({})), |command| applied("a", command));
+    assert!(!state.is_late_create(&a, 7), "repaired, not removed: something is desired");
+    run(&mut state, &delete("a", 10), |_| Effect::Deleted { name: name("a"), sequence: 10, forget_after });
+    assert!(state.prune(at("2026-12-07T12:00:01Z"), true));
+    assert!(state.component(&a).is_none());
+}
+
+#[test]
+fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
+    let mut state = State::new(1, "a");
+    let spec = json!({"text": "x".repeat(95_000)});
+    for sequence in 1..=6 {
+        let command = open(&apply(&format!("c-{sequence}"), sequence, &spec));
+        assert!(!state.too_large(&command), "{sequence}");
+        assert_eq!(state.fits(&command), Fit::Fits);
+        state.accept(&command, Source::Gateway).unwrap();
+    }
+    let seventh = open(&apply("c-7", 7, &json!({"text": "x".repeat(50_000)})));
+    assert!(state.too_large(&seventh), "what is under way counts");
+    let again = open(&apply("c-1", 8, &spec));
+    for sequence in 1..=6 {
+        let text = format!("c-{sequence}");
+        let command = open(&apply(&text, sequence, &spec));
+        let nonce = command.value().nonce.clone();
+        state.finish(&nonce, receipt(&command, &text), applied(&text, &command)).unwrap();
+    }
+    assert!(!state.too_large(&again), "it replaces what is desired");
+    for sequence in 11..=13 {
+        let command = open(&apply(&format!("c-{}", sequence - 10), sequence, &spec));
+        assert_eq!(state.fits(&command), Fit::Fits);
+        state.accept(&command, Source::Gateway).unwrap();
+    }
+    let fourth = open(&apply("c-4", 14, &spec));
+    assert!(!state.too_large(&fourth));
+    assert_eq!(state.fits(&fourth), Fit::Full, "above 900 KiB");
+    let mut sequence = 100;
+    while state.fits(&open(&delete("d", sequence))) == Fit::Fits {
+        state.accept(&open(&delete(&format!("d-{sequence}"), sequence)), Source::Gateway).unwrap();
+        sequence += 1;
+    }
+    assert!(state.bytes() < OTHER_LIMIT);
+    assert!(state.bytes() + state.counts().accepted * 4096 < STATE_LIMIT);
+    assert_eq!(state.fits(&open(&apply("e", 9_999, &json!({})))), Fit::Full);
+}
