@@ -31,6 +31,28 @@ fn an_open_poll_answers_as_soon_as_a_command_is_queued() {
 }
 
 #[test]
+fn an_open_poll_is_woken_and_does_not_only_look_once_a_second() {
+    let folder = Folder::new("woken");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let fastest = (0..5).map(|_| {
+        let waiting = agent.clone();
+        let poll = thread::spawn(move || (waiting.polled(30), Instant::now()));
+        // The poll has set out by the time that these are answered.
+        for _ in 0..5 {
+            manager.get(&token, "/api/v1/clusters/prod").expect(200);
+        }
+        let queued = id(&manager.queue(&token, "prod"));
+        let since = Instant::now();
+        let (polled, at) = poll.join().unwrap();
+        assert_eq!(polled, [queued]);
+        at.saturating_duration_since(since)
+    });
+    assert!(fastest.min().unwrap() < Duration::from_millis(500));
+}
+
+#[test]
 fn an_unanswered_command_is_delivered_again_after_15_seconds_and_not_sooner() {
     let folder = Folder::new("again");
     let token = folder.token("acme");
