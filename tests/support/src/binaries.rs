@@ -1,0 +1,60 @@
+//! The workspace's own programs, built by Cargo when a test first asks for one.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::folder::{say, target_dir, workspace_dir};
+
+/// The path of `navin-cluster-agent` or `navin-manager`, built from the sources as they are now.
+pub fn cargo_binary(name: &str) -> PathBuf {
+    static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
+    let built = BUILT.get_or_init(build);
+    built.get(name).unwrap_or_else(|| panic!("no binary {name} among {:?}", built.keys())).clone()
+}
+
+fn build() -> BTreeMap<String, PathBuf> {
+    let target = target_dir();
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    // What Cargo tells this process about its package is not for the Cargo below: build scripts that
+    // look at it (ring's) would run again at each change between the two.
+    for (name, _) in env::vars_os() {
+        let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+        if name.to_str().is_some_and(|name| told.iter().any(|prefix| name.starts_with(prefix))) {
+            command.env_remove(name);
+        }
+    }
+    command
+        .current_dir(workspace_dir())
+        .args(["build", "--workspace", "--bins", "--message-format=json-render-diagnostics"])
+        .arg("--target-dir")
+        .arg(&target)
+        .stderr(Stdio::inherit());
+    // A benchmark measures what is shipped.
+    let own = env::current_exe().expect("the path of this process");
+    if own.components().any(|part| part.as_os_str() == OsStr::new("release")) {
+        command.arg("--release");
+    }
+    say("building the workspace's programs (cargo build --workspace --bins)");
+    let started = Instant::now();
+    let output = command.output().expect("cargo, which built this test");
+    assert!(output.status.success(), "cargo build failed: {}", output.status);
+    say(&format!("built them in {:.1} s", started.elapsed().as_secs_f32()));
+    executables(&String::from_utf8_lossy(&output.stdout))
+}
+
+/// From Cargo's messages, one JSON object a line: the executables by name.
+fn executables(messages: &str) -> BTreeMap<String, PathBuf> {
+    let artifact = |line: &str| {
+        let message: Value = serde_json::from_str(line).ok()?;
+        let path = message["executable"].as_str()?;
+        Some((message["target"]["name"].as_str()?.to_owned(), PathBuf::from(path)))
+    };
+    messages.lines().filter_map(artifact).collect()
+}
