@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::cluster_binary::servers;
+use crate::cluster_binary::{Server, servers};
 use crate::credentials::{random_token, signing_key};
 use crate::folder::RunFolder;
 use crate::namespace::{self, Namespace};
@@ -60,12 +60,12 @@ impl Cluster {
     }
 
     fn try_start() -> Result<Self, String> {
+        let [etcd, api_server] = servers();
         let folder = RunFolder::new("cluster");
         let [client_port, peer_port, secure_port] = free_ports();
         let admin_token = random_token();
         write_credentials(folder.path(), &admin_token);
-        let [etcd, api_server] = servers();
-        let launch = |name: &str, server: crate::cluster_binary::Server, flags: Vec<String>| {
+        let launch = |name: &str, server: Server, flags: Vec<String>| {
             let args = server.args.into_iter().chain(flags.into_iter().map(Into::into)).collect();
             let folder = folder.path().to_owned();
             Process::start(Launch { name: name.into(), program: server.program, args, envs: vec![], folder })

@@ -31,6 +31,8 @@ for pid in $pids; do kill -KILL "$pid"; done
 [ -z "$folder" ] || { sleep 0.2; rm -rf "$folder"; }
 "#;
 
+static REAPER: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
+
 /// From now on the process dies with this one.
 pub(crate) fn watch(pid: u32) {
     tell(&format!("watch {pid}"));
@@ -41,13 +43,14 @@ pub(crate) fn ended(pid: u32) {
     tell(&format!("ended {pid}"));
 }
 
-/// A test failed: leave this process's files.
+/// A test failed: leave this process's files. Where no reaper runs, nobody would remove them.
 pub(crate) fn keep_folder() {
-    tell("keep");
+    if REAPER.get().is_some() {
+        tell("keep");
+    }
 }
 
 fn tell(order: &str) {
-    static REAPER: OnceLock<Mutex<ChildStdin>> = OnceLock::new();
     let reaper = REAPER.get_or_init(|| Mutex::new(start()));
     let mut pipe = reaper.lock().unwrap_or_else(PoisonError::into_inner);
     writeln!(pipe, "{order}").expect("the reaper reads as long as this process lives");

@@ -1,0 +1,1 @@
+//! Scenarios on a real kube-apiserver and the real manager.
