@@ -15,6 +15,8 @@ use std::time::Duration;
 pub const TRY_FOR: Duration = Duration::from_mins(5);
 /// How long a delete waits for the object to be gone before it says that a finalizer holds it.
 pub const FINALIZE_FOR: Duration = Duration::from_secs(10);
+/// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
+const CONFLICTS: u32 = 3;
 /// Pause between two looks at an object that is being deleted.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -102,6 +104,7 @@ pub struct Execution {
     existed: bool,
     deleting: Option<(String, Duration)>,
     trouble: String,
+    conflicts: u32,
     failing: Option<Failure>,
 }
 
@@ -133,6 +136,7 @@ impl Execution {
             existed: false,
             deleting: None,
             trouble: String::new(),
+            conflicts: 0,
             failing: None,
         })
     }
@@ -259,11 +263,11 @@ impl Execution {
         let message = error.to_string();
         match (error, write) {
             (KubeError::Conflict(_), _)
-            | (KubeError::NotFound(_), Write::Replace(_) | Write::Delete { .. }) => {
+            | (KubeError::NotFound(_), Write::Replace(_) | Write::Settle(_) | Write::Delete { .. }) => {
                 self.trouble = message;
-                Step::Again
+                self.conflicts = self.conflicts.saturating_add(1);
+                if self.conflicts <= CONFLICTS { Step::Again } else { Step::Retry(None) }
             }
-            (KubeError::NotFound(_), Write::Settle(_)) => Step::Again,
             (KubeError::Refused { .. }, Write::Settle(_)) => Step::Retry(None),
             (KubeError::Refused { status: 422, .. }, Write::Replace(_))
                 if !self.bare && message.contains("metadata.annotations") =>
