@@ -123,6 +123,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
         progress: Progress::default(),
     };
 
+    // Before anything is said: whoever reads the first line may send a signal.
+    let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
     log::info!(
         "starting version={} tenant={} cluster={} identity={} holder={}",
         env!("CARGO_PKG_VERSION"),
@@ -132,7 +134,6 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
         elector.holder()
     );
     let (wake, woken) = sync_channel(8);
-    let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
         let ended = Ended { name, wake: wake.clone() };
         let guarded = move || {

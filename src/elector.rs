@@ -73,6 +73,13 @@ impl Elector {
 
     /// Does what is due about the Lease; how long until more is.
     pub fn step(&mut self) -> Duration {
+        if let Some(rest) = self.permit.resigned_for(self.clock.monotonic()) {
+            if let Some(held) = self.held.take() {
+                log::warn!("lease left to others for_s={}", rest.as_secs());
+                self.release(&held);
+            }
+            return rest.min(self.look());
+        }
         match self.held.take() {
             Some(held) => self.lead(held),
             None => self.follow(),

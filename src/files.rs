@@ -1,6 +1,6 @@
 //! Bounded reads of files: the only place where the agent opens one.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -13,10 +13,14 @@ pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
 ///
 /// What the operating system says, or `InvalidData` for something that is not a regular file or is larger.
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let regular = |metadata: Metadata| {
+        let error = || io::Error::new(io::ErrorKind::InvalidData, "expected a regular file");
+        metadata.is_file().then_some(()).ok_or_else(error)
+    };
+    // Looked at before, since to open a FIFO would wait for its writer; and after, since it may have changed.
+    regular(std::fs::metadata(path)?)?;
     let file = File::open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a regular file"));
-    }
+    regular(file.metadata()?)?;
     let mut bytes = Vec::new();
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {

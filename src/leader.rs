@@ -22,6 +22,7 @@ use crate::rules::verdict::Trust;
 use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use execute::Task;
@@ -33,6 +34,10 @@ const QUEUE_MOST: usize = 256;
 const IDLE: Duration = Duration::from_secs(5);
 /// How long acknowledgements are gathered before the state is written for them.
 const GATHER: Duration = Duration::from_secs(1);
+/// How long the Lease is left to others after the state could not be used.
+const RESIGN: Duration = Duration::from_mins(1);
+/// How long what waits in the queue is left alone while nothing has ended.
+const JUDGE_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before a takeover that failed is tried again.
 const RETAKE: Duration = Duration::from_secs(1);
 
@@ -42,7 +47,14 @@ pub enum Event {
     /// The permission to act came or went.
     Leadership,
     /// Envelopes came, each with its own bytes.
-    Delivered(Vec<Vec<u8>>, Source),
+    Delivered {
+        /// The envelopes.
+        envelopes: Vec<Vec<u8>>,
+        /// Where they came from.
+        source: Source,
+        /// Dropped when they were taken: until then nothing more is fetched.
+        taken: SyncSender<()>,
+    },
     /// The manager has this receipt.
     Acknowledged(Nonce),
     /// The inventory that `inventory.report` commands wait for: their `result`.
@@ -91,27 +103,36 @@ pub struct Leader {
     queue: VecDeque<Delivery>,
     /// No takeover is tried before this time.
     retake_at: Duration,
+    /// The tenure that has looked for the state already: what is missing after that was lost.
+    opened: Option<Arc<Tenure>>,
+    /// When what waits in the queue is judged again; at once after a delivery or an outcome.
+    judge_at: Duration,
 }
 
 impl Leader {
     /// A leader that waits for its Lease.
     #[must_use]
     pub fn new(world: World) -> Self {
-        Self { world, reign: None, queue: VecDeque::new(), retake_at: Duration::ZERO }
+        Self {
+            world,
+            reign: None,
+            queue: VecDeque::new(),
+            retake_at: Duration::ZERO,
+            opened: None,
+            judge_at: Duration::ZERO,
+        }
     }
 
     /// Takes in one event; everything that follows from it happens in [`Leader::work`].
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Leadership => {}
-            Event::Delivered(envelopes, source) => {
+            Event::Delivered { envelopes, source, taken } => {
+                self.judge_at = Duration::ZERO;
                 for envelope in envelopes {
-                    if self.queue.len() >= QUEUE_MOST {
-                        log::warn!("queue full: the rest is left to the gateway");
-                        break;
-                    }
-                    self.queue.push_back(Delivery { envelope, source });
+                    self.enqueue(Delivery { envelope, source });
                 }
+                drop(taken);
             }
             Event::Acknowledged(nonce) => {
                 if let Some(reign) = &mut self.reign {
@@ -123,6 +144,18 @@ impl Leader {
             }
             Event::Inventory(result) => self.inventory_read(&result),
         }
+    }
+
+    /// A command that waits already is not queued twice, however often it is delivered.
+    fn enqueue(&mut self, delivery: Delivery) {
+        if self.queue.iter().any(|waiting| waiting.envelope == delivery.envelope) {
+            return;
+        }
+        if self.queue.len() >= QUEUE_MOST {
+            log::warn!("queue full: a command is left to the gateway");
+            return;
+        }
+        self.queue.push_back(delivery);
     }
 
     /// Does all that is due; how long until more is.
@@ -138,6 +171,15 @@ impl Leader {
             Err(stop) => {
                 log::warn!("stepping back: {stop}");
                 self.step_down("begins anew from what the cluster holds");
+                match stop {
+                    // The next renewal that succeeds shows that we lead all the same.
+                    Stop::Deposed | Stop::StateChanged(_) => self.world.permit.revoke(),
+                    Stop::Unusable(_) => {
+                        let until = self.world.clock.monotonic().saturating_add(RESIGN);
+                        self.world.permit.resign(until);
+                    }
+                    Stop::Unavailable(_) => {}
+                }
                 self.retake_at = self.world.clock.monotonic().saturating_add(RETAKE);
                 RETAKE
             }
@@ -152,14 +194,11 @@ impl Leader {
             }
             self.take_over(tenure)?;
         }
-        loop {
-            self.intake()?;
-            let more = self.execute()?;
-            self.write_acknowledgements()?;
-            if !more {
-                return Ok(self.next_due());
-            }
-        }
+        self.intake()?;
+        let more = self.execute()?;
+        self.write_acknowledgements()?;
+        // One pass at a time: events are taken, and the end of the process is noticed, in between.
+        Ok(if more { Duration::ZERO } else { self.next_due() })
     }
 
     fn step_down(&mut self, why: &str) {
@@ -175,7 +214,8 @@ impl Leader {
         let Some(reign) = &self.reign else { return IDLE };
         let now = self.world.clock.monotonic();
         let gather = (!reign.acknowledged.is_empty()).then_some(reign.gather_until);
-        let due = reign.tasks.iter().map(Task::due).chain(gather).min();
+        let judge = (!self.queue.is_empty()).then_some(self.judge_at);
+        let due = reign.tasks.iter().map(Task::due).chain(gather).chain(judge).min();
         due.map_or(IDLE, |due| due.saturating_sub(now)).min(IDLE)
     }
 

@@ -36,6 +36,7 @@ struct Grant {
     until: Duration,
     closing: bool,
     leader_stopped: bool,
+    resigned_until: Duration,
 }
 
 /// The permission, shared by the threads of one process.
@@ -64,6 +65,20 @@ impl Permit {
     pub fn revoke(&self) {
         self.lock().tenure = None;
         self.changed.notify_all();
+    }
+
+    /// Takes the permission away and asks the lease thread to leave the Lease to others until `until`.
+    pub fn resign(&self, until: Duration) {
+        let mut grant = self.lock();
+        grant.tenure = None;
+        grant.resigned_until = until;
+        self.changed.notify_all();
+    }
+
+    /// How long at `now` the Lease is still to be left to others.
+    #[must_use]
+    pub fn resigned_for(&self, now: Duration) -> Option<Duration> {
+        self.lock().resigned_until.checked_sub(now).filter(|rest| !rest.is_zero())
     }
 
     /// Takes the permission away for good: the process is ending.

@@ -32,6 +32,8 @@ struct Pending {
 struct Inner {
     pending: VecDeque<Pending>,
     last_id: u64,
+    /// Something was pushed since the sender looked.
+    news: bool,
 }
 
 /// The queue between the leader and the thread that sends.
@@ -54,6 +56,7 @@ impl Queue {
             log::warn!("receipt dropped: {unrecorded} refusals wait for the manager already");
             return;
         }
+        inner.news = true;
         inner.last_id = inner.last_id.wrapping_add(1);
         let id = inner.last_id;
         inner.pending.push_back(Pending { id, receipt, due: Duration::ZERO, backoff: Backoff::default() });
@@ -78,18 +81,15 @@ impl Queue {
     }
 
     fn wait(&self, limit: Duration) {
-        let inner = self.lock();
-        let now_due = |p: &Pending| p.due.is_zero();
-        if !inner.pending.iter().any(now_due) {
-            // Woken early or late makes no difference: the caller looks again.
-            drop(self.changed.wait_timeout(inner, limit));
-        }
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news);
+        waited.unwrap_or_else(PoisonError::into_inner).0.news = false;
     }
 
     /// The first receipt that is due at `now`, left in its place; or how long until one is.
     fn first_due(&self, now: Duration) -> Result<(u64, Receipt), Duration> {
         let inner = self.lock();
-        if let Some(due) = inner.pending.iter().find(|p| p.due <= now) {
+        let first = inner.pending.iter().filter(|p| p.due <= now).min_by_key(|p| p.due);
+        if let Some(due) = first {
             return Ok((due.id, due.receipt.clone()));
         }
         Err(inner.pending.iter().map(|p| p.due.saturating_sub(now)).min().unwrap_or(IDLE))
@@ -112,6 +112,9 @@ pub struct Outbox {
     gateway: Gateway,
     clock: Arc<dyn Clock>,
     leader: SyncSender<Event>,
+    /// The gateway as a whole is not asked before this time.
+    not_before: Duration,
+    backoff: Backoff,
 }
 
 impl Outbox {
@@ -123,7 +126,7 @@ impl Outbox {
         clock: Arc<dyn Clock>,
         leader: SyncSender<Event>,
     ) -> Self {
-        Self { queue, gateway, clock, leader }
+        Self { queue, gateway, clock, leader, not_before: Duration::ZERO, backoff: Backoff::default() }
     }
 
     /// The thread: sends for ever.
@@ -137,7 +140,11 @@ impl Outbox {
     /// Sends what is due; how long until more is.
     pub fn step(&mut self) -> Duration {
         loop {
-            let (id, receipt) = match self.queue.first_due(self.clock.monotonic()) {
+            let now = self.clock.monotonic();
+            if now < self.not_before {
+                return self.not_before.saturating_sub(now);
+            }
+            let (id, receipt) = match self.queue.first_due(now) {
                 Ok(due) => due,
                 Err(pause) => return pause,
             };
@@ -146,9 +153,12 @@ impl Outbox {
         }
     }
 
-    fn settle(&self, id: u64, receipt: &Receipt, answer: Result<bool, GatewayError>) {
+    fn settle(&mut self, id: u64, receipt: &Receipt, answer: Result<bool, GatewayError>) {
         match answer {
-            Ok(_) => self.acknowledged(id, receipt),
+            Ok(_) => {
+                self.backoff = Backoff::default();
+                self.acknowledged(id, receipt);
+            }
             Err(GatewayError::Status { status, code, .. }) if is_final(status, &code) => {
                 log::warn!("receipt dropped command={} status={status} code={code:?}", receipt.command());
                 self.acknowledged(id, receipt);
@@ -165,9 +175,18 @@ impl Outbox {
                     }
                     GatewayError::Failed(_) => None,
                 };
-                let random = self.clock.random();
-                let pause = |backoff: &mut Backoff| told.unwrap_or_else(|| backoff.next(random));
-                self.queue.postpone(id, pause, self.clock.monotonic());
+                let (now, random) = (self.clock.monotonic(), self.clock.random());
+                // Overload and silence concern all receipts alike; anything else, this one.
+                match &error {
+                    GatewayError::Failed(_) | GatewayError::Status { status: 429 | 503, .. } => {
+                        let pause = told.unwrap_or_else(|| self.backoff.next(random));
+                        self.not_before = now.saturating_add(pause);
+                        self.queue.postpone(id, |_| pause, now);
+                    }
+                    GatewayError::Status { .. } => {
+                        self.queue.postpone(id, |backoff| told.unwrap_or_else(|| backoff.next(random)), now);
+                    }
+                }
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::leadership::Permit;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::messages::Source;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
 
 /// Least time between two polls that came back empty at once.
@@ -32,9 +32,9 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// The thread: polls for ever.
+    /// The thread: polls until the process ends.
     pub fn run(mut self) {
-        loop {
+        while !self.permit.closing() {
             if self.permit.tenure(self.clock.monotonic()).is_none() {
                 self.permit.wait(IDLE);
                 continue;
@@ -57,13 +57,16 @@ impl Poller {
                     return LEAST.saturating_sub(took);
                 }
                 // Blocks while the leader is busy: nothing more is fetched than can be taken.
-                if self.leader.send(Event::Delivered(envelopes, Source::Gateway)).is_err() {
-                    log::debug!("the leader thread has ended");
+                let (taken, wait) = sync_channel(0);
+                let event = Event::Delivered { envelopes, source: Source::Gateway, taken };
+                if self.leader.send(event).is_ok() {
+                    // Nothing is ever sent: it ends when the leader lets go of its side.
+                    let (Ok(()) | Err(_)) = wait.recv();
                 }
                 Duration::ZERO
             }
             Err(error) => {
-                log::warn!("poll failed: {error}");
+                log::warn!("poll failed error={:?}", error.to_string());
                 let told = match &error {
                     GatewayError::Status { retry_after: told, .. } => {
                         retry_after(told.as_deref(), self.clock.wall())

@@ -36,6 +36,8 @@ pub struct Board {
 struct Shown {
     reign: Option<(Timestamp, Duration, Arc<State>)>,
     asked: bool,
+    /// Something is new since the reporter looked.
+    news: bool,
     full: bool,
     executed: u64,
     refused: BTreeMap<&'static str, u64>,
@@ -48,7 +50,9 @@ impl Board {
 
     /// This replica leads since `wall` and `since` (monotonic), with this state.
     pub fn lead(&self, wall: Timestamp, since: Duration, state: Arc<State>) {
-        self.lock().reign = Some((wall, since, state));
+        let mut shown = self.lock();
+        shown.reign = Some((wall, since, state));
+        shown.news = true;
         self.changed.notify_all();
     }
 
@@ -91,22 +95,21 @@ impl Board {
 
     /// Asks for an inventory; it comes as [`Event::Inventory`].
     pub fn ask_inventory(&self) {
-        self.lock().asked = true;
+        let mut shown = self.lock();
+        shown.asked = true;
+        shown.news = true;
         self.changed.notify_all();
     }
 
     fn wait(&self, limit: Duration) {
-        let shown = self.lock();
-        if !(shown.asked && shown.reign.is_some()) {
-            // Woken early or late makes no difference: the caller looks again.
-            drop(self.changed.wait_timeout(shown, limit));
-        }
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |shown| !shown.news));
     }
 
     fn take(&self) -> Shown {
         let mut shown = self.lock();
         let copy = shown.clone();
         shown.asked = false;
+        shown.news = false;
         copy
     }
 }
@@ -138,6 +141,10 @@ pub struct Reporter {
 pub struct Progress {
     due: Duration,
     backoff: Backoff,
+    /// The tenure that was reported last began then.
+    tenure_since: Option<Duration>,
+    /// The inventory as last read, its revision, and when it is read anew.
+    inventory: Option<(Value, String, Duration)>,
     /// The revision of the inventory that the manager has.
     kept: Option<String>,
     cluster_uid: Option<String>,
@@ -157,14 +164,15 @@ impl Reporter {
         let shown = self.board.take();
         let now = self.clock.monotonic();
         let Some((wall, since, state)) = shown.reign.clone() else {
-            self.progress.due = Duration::ZERO;
             return IDLE;
         };
+        if self.progress.tenure_since.replace(since) != Some(since) {
+            self.progress.due = Duration::ZERO;
+        }
         if now < self.progress.due && !shown.asked {
             return self.progress.due.saturating_sub(now);
         }
-        let inventory = inventory::read(&self.kube);
-        let revision = revision(&inventory);
+        let (inventory, revision) = self.inventory(shown.asked, now);
         if shown.asked {
             let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
             if self.leader.send(Event::Inventory(result)).is_err() {
@@ -179,6 +187,23 @@ impl Reporter {
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
         pause
+    }
+
+    /// The inventory and its revision: read anew when it is asked for, and once an interval; a report that
+    /// is only tried again takes the last one.
+    fn inventory(&mut self, asked: bool, now: Duration) -> (Value, String) {
+        match &self.progress.inventory {
+            Some((inventory, revision, until)) if !asked && now < *until => {
+                (inventory.clone(), revision.clone())
+            }
+            Some(_) | None => {
+                let inventory = inventory::read(&self.kube);
+                let revision = revision(&inventory);
+                let until = now.saturating_add(self.identity.config.report_interval());
+                self.progress.inventory = Some((inventory.clone(), revision.clone(), until));
+                (inventory, revision)
+            }
+        }
     }
 
     fn send(&mut self, report: &Value, revision: &str) -> Duration {
@@ -258,7 +283,9 @@ impl Reporter {
             let spec = desired.envelope.pointer("/payload/arguments/spec").and_then(Value::as_object);
             let in_sync = match (object, spec) {
                 (Some(object), Some(spec)) => {
-                    object.generation() == desired.generation || component::same_spec(object, spec)
+                    let as_written = object.uid() == Some(desired.uid.as_str())
+                        && object.generation() == desired.generation;
+                    as_written || component::same_spec(object, spec)
                 }
                 (Some(_) | None, _) => false,
             };

@@ -7,8 +7,8 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limit on a read of one object or one page.
-const READ_LIMIT: Duration = Duration::from_secs(30);
+/// Limit on a read of one page of a list.
+const LIST_LIMIT: Duration = Duration::from_secs(30);
 /// Largest answer with one object, in bytes (etcd holds at most 1.5 MiB; managed fields add to it).
 const OBJECT_BYTES: u64 = 8 * 1024 * 1024;
 /// The same, for the JSON reader.
@@ -53,7 +53,9 @@ impl Kube {
     ///
     /// See [`KubeError`].
     pub fn get(&self, path: &str) -> Result<Object, KubeError> {
-        let request = self.request(Method::Get, path.to_owned(), None, READ_LIMIT);
+        // No longer than a write: who reads one object decides on it, or renews a Lease.
+        let limit = self.write_timeout.saturating_add(Duration::from_secs(1));
+        let request = self.request(Method::Get, path.to_owned(), None, limit);
         object(self.send(&request)?)
     }
 
@@ -90,7 +92,7 @@ impl Kube {
     ///
     /// See [`KubeError`].
     pub fn open(&self, path: &str, limit: u64) -> Result<Response, KubeError> {
-        let mut request = self.request(Method::Get, path.to_owned(), None, READ_LIMIT);
+        let mut request = self.request(Method::Get, path.to_owned(), None, LIST_LIMIT);
         request.limit = limit;
         self.send(&request)
     }

@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Most commands that are carried out between two writes of the state, so that none waits long for others.
 const TOGETHER: usize = 32;
 
+/// How long an outcome waits for others to be recorded with it.
+const HELD_BACK: Duration = Duration::from_millis(200);
+
 /// One accepted command.
 pub(super) struct Task {
     command: Command,
@@ -75,6 +78,9 @@ impl Leader {
         let Some(reign) = &mut self.reign else { return Ok(false) };
         let world = &self.world;
         let now = world.clock.monotonic();
+        let mut first_ended = None;
+        // Those that have waited longest go first.
+        reign.tasks.sort_by_key(Task::due);
         let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now).take(TOGETHER);
         let planned: Vec<Planned> = due.filter_map(|(index, task)| plan(world, index, task)).collect();
         if !planned.is_empty() {
@@ -84,8 +90,16 @@ impl Leader {
             let Some(task) = reign.tasks.get_mut(index) else { continue };
             store::may_act(world, &reign.tenure)?;
             send(world, task, &write, before.as_ref());
+            let now = world.clock.monotonic();
+            let since = *first_ended.get_or_insert(now);
+            // What has ended is recorded before it has waited long; the rest is read anew.
+            if now.saturating_sub(since) >= HELD_BACK {
+                break;
+            }
         }
-        record(world, reign)?;
+        if record(world, reign)? {
+            self.judge_at = Duration::ZERO;
+        }
         let now = world.clock.monotonic();
         Ok(reign.tasks.iter().any(|task| task.due <= now))
     }
@@ -113,7 +127,10 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
     let execution = match &mut task.kind {
         Kind::Component(execution) => execution,
         Kind::Inventory { since, asked } => {
-            if !*asked {
+            if !*asked && world.clock.wall() > task.command.not_after {
+                let message = "found by a new leader after its window, and not done";
+                end_failed(world, task, Reason::Expired, message, Effect::None);
+            } else if !*asked {
                 *asked = true;
                 task.due = since.saturating_add(TRY_FOR);
                 world.board.ask_inventory();
@@ -129,7 +146,7 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
             let step = execution.next(live.as_ref(), world.kube.namespace(), world.clock.wall(), at);
             (step, live)
         }
-        Err(error) => (execution.unreadable(&error), None),
+        Err(error) => (execution.unreadable(&error, world.clock.wall(), at), None),
     };
     match step {
         Step::Write(write) => Some(Planned { index, write, before }),
@@ -185,8 +202,8 @@ fn end(world: &World, task: &mut Task, ending: Ending) {
                 sequence,
                 forget_after: task.command.forget_after(world.trust.config.max_validity_s),
             };
-            let mut receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
-            receipt.message = (!message.is_empty()).then_some(message);
+            let receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
+            let receipt = if message.is_empty() { receipt } else { receipt.with_message(&message) };
             finish(task, receipt, effect);
         }
         Ending::Failed { reason, message, absent } => {
@@ -215,9 +232,10 @@ fn finish(task: &mut Task, receipt: Receipt, effect: Effect) {
 }
 
 /// Records what ended in one write of the state; only then are its receipts sent.
-fn record(world: &World, reign: &mut Reign) -> Result<(), Stop> {
+/// True where something did.
+fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     if reign.tasks.iter().all(|task| task.ended.is_none()) {
-        return Ok(());
+        return Ok(false);
     }
     let mut next = reign.store.state().clone();
     let mut receipts = Vec::new();
@@ -242,5 +260,5 @@ fn record(world: &World, reign: &mut Reign) -> Result<(), Stop> {
         world.board.count(&receipt);
         world.outbox.push(receipt);
     }
-    Ok(())
+    Ok(true)
 }

@@ -3,7 +3,7 @@
 
 use super::execute::Task;
 use super::store::Stop;
-use super::{Delivery, Leader, Reign, World};
+use super::{Delivery, JUDGE_AGAIN, Leader, Reign, World};
 use crate::rules::link::Link;
 use crate::rules::messages::{Receipt, Source, Stamp};
 use crate::rules::state::State;
@@ -24,11 +24,12 @@ impl Leader {
     /// Judges what was delivered and records it. On an error nothing was begun and nothing answered.
     pub(super) fn intake(&mut self) -> Result<(), Stop> {
         let Some(reign) = &mut self.reign else { return Ok(()) };
-        if self.queue.is_empty() {
-            return Ok(());
-        }
         let world = &self.world;
         let now = world.clock.monotonic();
+        if self.queue.is_empty() || now < self.judge_at {
+            return Ok(());
+        }
+        self.judge_at = now.saturating_add(JUDGE_AGAIN);
         let link = link(world, reign, now);
         let mut batch = Batch {
             next: reign.store.state().clone(),

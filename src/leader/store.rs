@@ -9,6 +9,10 @@ use crate::leadership::Tenure;
 use crate::rules::backoff::Backoff;
 use crate::rules::state::State;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Longest pause between two tries of a state write: the end of the process is noticed within it.
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Why the leader stops what it is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,16 +21,19 @@ pub(super) enum Stop {
     Deposed,
     /// The state is not what we wrote: read and decide again.
     StateChanged(String),
-    /// The API server does not let us keep or read the state, or a newer agent wrote it.
+    /// The API server does not let us keep the state, or a newer agent wrote it: another may have more luck.
     Unusable(String),
+    /// The API server does not answer: to be tried again.
+    Unavailable(String),
 }
 
 impl std::fmt::Display for Stop {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Deposed => f.write_str("the permission to act has ended"),
-            Self::StateChanged(what) => write!(f, "the state was changed by another: {what}"),
-            Self::Unusable(what) => write!(f, "the state is not usable: {what}"),
+            Self::StateChanged(what) => write!(f, "the state was changed by another: {what:?}"),
+            Self::Unusable(what) => write!(f, "the state is not usable: {what:?}"),
+            Self::Unavailable(what) => write!(f, "the API server does not answer: {what:?}"),
         }
     }
 }
@@ -84,7 +91,10 @@ pub(super) fn write(
             Err(KubeError::Conflict(_)) => match reread(world, before, text)? {
                 Reread::Written(object) => return Ok(object),
                 Reread::Untouched(object) => read = Some(object),
-                Reread::Gone => read = None,
+                Reread::Gone => {
+                    still_ours(world, tenure)?;
+                    read = None;
+                }
             },
             // Deleted under us: it is written again from memory, if we still lead.
             Err(KubeError::NotFound(_)) if read.is_some() => {
@@ -96,7 +106,7 @@ pub(super) fn write(
             }
             Err(error @ (KubeError::Unavailable { .. } | KubeError::Unanswered { .. })) => {
                 log::warn!("state write repeated: error={:?}", error.to_string());
-                world.clock.sleep(backoff.next(world.clock.random()));
+                world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
             }
         }
     }
@@ -124,7 +134,7 @@ fn reread(world: &World, before: &State, text: &str) -> Result<Reread, Stop> {
                 Err(error) => Err(Stop::StateChanged(error.to_string())),
             }
         }
-        Err(error) => Err(Stop::StateChanged(error.to_string())),
+        Err(error) => Err(Stop::Unavailable(error.to_string())),
     }
 }
 
@@ -144,7 +154,7 @@ pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
         Ok(_) | Err(KubeError::NotFound(_)) => Err(Stop::Deposed),
         Err(error) => {
             log::warn!("lease unreadable before a write: error={:?}", error.to_string());
-            Err(Stop::Deposed)
+            Err(Stop::Unavailable(error.to_string()))
         }
     }
 }

@@ -6,7 +6,9 @@ use super::store::{self, Stop, Store};
 use super::{Leader, Reign, World};
 use crate::kube::{Object, state as configmap};
 use crate::leadership::Tenure;
-use crate::rules::state::{State, StateError};
+use crate::rules::messages::{Receipt, Refusal, Status};
+use crate::rules::names::Nonce;
+use crate::rules::state::{Effect, State, StateError};
 use crate::rules::verdict;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +17,11 @@ impl Leader {
     /// Takes over for `tenure`; afterwards this replica leads.
     pub(super) fn take_over(&mut self, tenure: &Arc<Tenure>) -> Result<(), Stop> {
         let world = &self.world;
-        let mut store = open(world, tenure)?;
+        let first_start = tenure.first_start && self.opened.as_ref() != Some(tenure);
+        let found = configmap::get(&world.kube).map_err(|e| Stop::Unavailable(e.to_string()))?;
+        store::still_ours(world, tenure)?;
+        self.opened = Some(Arc::clone(tenure));
+        let mut store = open(world, tenure, found, first_start)?;
         let mut next = store.state().clone();
         next.term = next.term.saturating_add(1);
         next.holder.clone_from(&tenure.holder);
@@ -23,7 +29,8 @@ impl Leader {
         store.commit(world, tenure, next)?;
 
         let now = world.clock.monotonic();
-        let tasks = recovered(world, store.state(), now);
+        let (tasks, broken) = recovered(world, store.state(), now);
+        end_broken(world, tenure, &mut store, broken)?;
         for (_, receipt) in store.state().waiting_receipts() {
             world.outbox.push(receipt.clone());
         }
@@ -46,9 +53,27 @@ impl Leader {
     }
 }
 
-/// The commands that a former leader accepted; each envelope is verified again before it is used.
-fn recovered(world: &World, state: &State, now: Duration) -> Vec<Task> {
-    let mut tasks = Vec::new();
+/// Records the outcome of commands whose envelopes do not verify any more, after a key was withdrawn: they
+/// are not gone on with, and nobody waits for them.
+fn end_broken(
+    world: &World,
+    tenure: &Tenure,
+    store: &mut Store,
+    broken: Vec<(Nonce, Receipt)>,
+) -> Result<(), Stop> {
+    let mut next = store.state().clone();
+    for (nonce, receipt) in broken {
+        if let Err(error) = next.finish(&nonce, receipt, Effect::None) {
+            log::error!("not recorded nonce={nonce} error={error}");
+        }
+    }
+    store.commit(world, tenure, next)
+}
+
+/// The commands that a former leader accepted; each envelope is verified again before it is used. Those
+/// that do not verify come back with their receipts.
+fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(Nonce, Receipt)>) {
+    let (mut tasks, mut broken) = (Vec::new(), Vec::new());
     for (nonce, record, envelope) in state.accepted() {
         match verdict::reverify(envelope, &world.trust) {
             Ok((command, operation)) => {
@@ -64,16 +89,19 @@ fn recovered(world: &World, state: &State, now: Duration) -> Vec<Task> {
             }
             Err(refusal) => {
                 log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());
+                let ids = Some((record.command_id.clone(), nonce.clone()));
+                let refusal = Refusal { ids, ..refusal };
+                let receipt = Receipt::refused(&world.stamp(record.source), &refusal, true, None);
+                broken.push((nonce.clone(), Receipt { status: Status::Failed, ..receipt }));
             }
         }
     }
-    tasks
+    (tasks, broken)
 }
 
 /// Reads the state, or makes it in two steps where there is none that can be read.
-fn open(world: &World, tenure: &Tenure) -> Result<Store, Stop> {
-    let found = configmap::get(&world.kube).map_err(|e| Stop::Unusable(e.to_string()))?;
-    let Some(object) = found else { return make(world, tenure, None, tenure.first_start) };
+fn open(world: &World, tenure: &Tenure, found: Option<Object>, first_start: bool) -> Result<Store, Stop> {
+    let Some(object) = found else { return make(world, tenure, None, first_start) };
     match State::from_json(configmap::text(&object).unwrap_or("")) {
         Ok(state) if state.unfinished => finish(world, tenure, object, &state, false),
         Ok(state) => Ok(Store::new(object, state)),

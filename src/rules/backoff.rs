@@ -11,6 +11,9 @@ const MIN_MS: u64 = 1_000;
 /// Longest pause, in milliseconds.
 const MAX_MS: u64 = 30_000;
 
+/// The shortest pause after a `Retry-After`: 0 and dates in the past make no hot loop.
+pub const MIN_RETRY_AFTER: Duration = Duration::from_secs(1);
+
 /// The longest `Retry-After` that is honoured: 60 s.
 pub const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
@@ -49,7 +52,7 @@ impl Backoff {
     }
 }
 
-/// What a `Retry-After` asks for, in seconds or as a date, at most 60 s. `None` where there is none
+/// What a `Retry-After` asks for, in seconds or as a date, 1 s to 60 s. `None` where there is none
 /// that can be read. RFC 9110 section 10.2.3.
 #[must_use]
 pub fn retry_after(header: Option<&str>, now: Timestamp) -> Option<Duration> {
@@ -61,7 +64,7 @@ pub fn retry_after(header: Option<&str>, now: Timestamp) -> Option<Duration> {
         // A date that is past asks for nothing.
         Duration::try_from(http_date(text)?.duration_since(now)).unwrap_or(Duration::ZERO)
     };
-    Some(asked.min(MAX_RETRY_AFTER))
+    Some(asked.clamp(MIN_RETRY_AFTER, MAX_RETRY_AFTER))
 }
 
 /// An HTTP date as all of today's servers write it, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110
@@ -109,13 +112,13 @@ mod tests {
             (Some("soon"), None),
             (Some("-1"), None),
             (Some("1.5"), None),
-            (Some("0"), Some(s(0))),
+            (Some("0"), Some(s(1))),
             (Some(" 7 "), Some(s(7))),
             (Some("60"), Some(s(60))),
             (Some("3600"), Some(s(60))),
             (Some("99999999999999999999999999"), Some(s(60))),
             (Some("Sun, 06 Nov 1994 08:49:37 GMT"), Some(s(37))),
-            (Some("Sun, 06 Nov 1994 08:48:37 GMT"), Some(s(0))),
+            (Some("Sun, 06 Nov 1994 08:48:37 GMT"), Some(s(1))),
             (Some("Fri, 31 Dec 9999 23:59:59 GMT"), None),
             (Some("Thu, 30 Dec 9999 21:59:59 GMT"), Some(s(60))),
             (Some("Sun, 06 Nov 1994 08:49:37 +0000"), None),

@@ -5,6 +5,9 @@ use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+#[cfg(test)]
+mod tests;
+
 /// `notAfter` of a DER certificate, or none where it is not of the expected form.
 #[must_use]
 pub fn not_after(der: &[u8]) -> Option<Timestamp> {

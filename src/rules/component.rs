@@ -8,6 +8,9 @@ use super::kubernetes::Object;
 use super::names::{CommandId, ComponentName, Sequence};
 use serde_json::{Map, Value, json};
 
+#[cfg(test)]
+mod tests;
+
 /// Annotation: the command that wrote this spec.
 pub const COMMAND_ID: &str = "platform.navin.ai/command-id";
 /// Annotation: the `sequence` of that command.
@@ -58,7 +61,10 @@ pub fn replaced(live: &Object, spec: &Map<String, Value>, author: &Author, bare:
 #[must_use]
 pub fn settled(live: &Object, author: &Author) -> Object {
     let mut object = live.clone();
-    object.set_metadata_entry("annotations", SETTLED, author.command_id.as_str());
+    // The version makes each settling another value: a PUT that changes nothing would settle nothing.
+    let version = live.resource_version().unwrap_or("");
+    let value = format!("{}/{version}", author.command_id);
+    object.set_metadata_entry("annotations", SETTLED, &value);
     object
 }
 

@@ -11,12 +11,17 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
+#[cfg(test)]
+mod tests;
+
 /// How long a command is tried while the API server cannot take it.
 pub const TRY_FOR: Duration = Duration::from_mins(5);
 /// How long a delete waits for the object to be gone before it says that a finalizer holds it.
 pub const FINALIZE_FOR: Duration = Duration::from_secs(10);
 /// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
 const CONFLICTS: u32 = 3;
+/// How many finalizers a message names.
+const NAMED: usize = 5;
 /// Pause between two looks at an object that is being deleted.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -178,7 +183,10 @@ impl Execution {
                 Some(failure) => failed(failure, true),
             };
         };
-        if component::written_by(live, &self.author) && component::same_spec(live, spec) {
+        // Spec and annotation are written together: where ours stands, the write landed, whatever the
+        // CRD's defaults made of it. While there is time it is made exact.
+        let ours = component::written_by(live, &self.author);
+        if ours && (self.failing.is_some() || component::same_spec(live, spec)) {
             return self.applied(live, true);
         }
         if live.terminating() {
@@ -292,8 +300,14 @@ impl Execution {
     }
 
     /// What to do after the component could not be read.
-    pub fn unreadable(&mut self, error: &KubeError) -> Step {
+    pub fn unreadable(&mut self, error: &KubeError, now: Timestamp, at: Duration) -> Step {
         self.trouble = error.to_string();
+        if self.failing.is_none() {
+            self.failing = self.out_of_time(now, at);
+        }
+        if let Some(failure) = self.failing.as_ref().filter(|_| !self.unanswered) {
+            return failed(failure, false);
+        }
         match error {
             KubeError::Refused { .. } if !self.unanswered => Step::End(Ending::Failed {
                 reason: Reason::KubernetesRefused,
@@ -333,5 +347,8 @@ fn failed(failure: &Failure, absent: bool) -> Step {
 }
 
 fn held(what: &str, live: &Object) -> String {
-    format!("{what}; finalizers: {}", live.finalizers().join(", "))
+    let finalizers = live.finalizers();
+    let named: Vec<&str> = finalizers.iter().copied().take(NAMED).collect();
+    let more = if finalizers.len() > NAMED { ", ..." } else { "" };
+    format!("{what}; finalizers: {}{more}", named.join(", "))
 }

@@ -125,6 +125,12 @@ impl Receipt {
         }
     }
 
+    /// The same with something for people to read.
+    #[must_use]
+    pub fn with_message(self, message: &str) -> Self {
+        Self { message: Some(clean(message)), ..self }
+    }
+
     /// The command's identifier, for a log line.
     #[must_use]
     pub fn command(&self) -> &str {
