@@ -45,7 +45,9 @@ impl World {
         Self::start_in(Box::leak(Box::new(Cluster::start())), name, overrides)
     }
 
-    fn start_in(cluster: &'static Cluster, name: &str, overrides: &Value) -> Self {
+    /// Sets it up in a cluster that some scenarios share and others must not see, since they change what
+    /// is cluster-wide in it.
+    pub fn start_in(cluster: &'static Cluster, name: &str, overrides: &Value) -> Self {
         let folder = RunFolder::new(name);
         let namespace = cluster.namespace(name);
         let manager = Manager::start(folder.path(), TENANT);
