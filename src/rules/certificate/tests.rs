@@ -77,6 +77,21 @@ fn a_time_of_another_form_is_none() {
 }
 
 #[test]
+fn an_element_of_another_tag_or_of_a_length_beyond_four_bytes_is_none() {
+    let der = ending(2049, 12, 31);
+    assert_eq!(der[..2], [0x30, 0x82], "a length of two bytes");
+    let mut set = der.clone();
+    set[0] = 0x31;
+    assert_eq!(not_after(&set), None);
+    for (length, taken) in [(3, true), (4, true), (5, false), (9, false)] {
+        let mut long = vec![0x30, 0x80 | length];
+        long.resize(usize::from(length), 0);
+        long.extend_from_slice(&der[2..]);
+        assert_eq!(not_after(&long).is_some(), taken, "{length} bytes");
+    }
+}
+
+#[test]
 fn what_is_cut_short_is_none() {
     let der = ending(2050, 1, 1);
     for length in 0..der.len() {

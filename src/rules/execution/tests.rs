@@ -119,19 +119,26 @@ fn second(count: u64) -> Timestamp {
     "2026-11-30T12:00:00Z".parse::<Timestamp>().unwrap().checked_add(s(count)).unwrap()
 }
 
+fn spec() -> Value {
+    json!({"replicas": 2})
+}
+
 fn apply() -> Play {
-    Play::new(Some(json!({"replicas": 2})), false)
+    Play::new(Some(spec()), false)
 }
 
 fn delete() -> Play {
     Play::new(None, false)
 }
 
-/// The same, taken over from a former leader.
-fn recovered(mut play: Play) -> Play {
-    play.execution.recovered = true;
-    play.execution.unanswered = true;
-    play
+/// An apply that a former leader may have begun.
+fn recovered_apply() -> Play {
+    Play::new(Some(spec()), true)
+}
+
+/// A delete that a former leader may have begun.
+fn recovered_delete() -> Play {
+    Play::new(None, true)
 }
 
 /// Somebody's object: uid, resourceVersion, generation, replicas.
@@ -430,12 +437,14 @@ fn settling_goes_on_until_it_is_answered() {
             (Reads(310, live("5")), "settle u1@5"),
             (unanswered(), "retry"),
             (Reads(320, live("5")), "settle u1@5"),
+            (refused(422, "full"), "retry"),
+            (Reads(330, live("5")), "settle u1@5"),
             (conflict(), "again"),
-            (Reads(320, live("6")), "settle u1@6"),
+            (Reads(330, live("6")), "settle u1@6"),
             (not_found(), "again"),
-            (Reads(320, live("7")), "settle u1@7"),
+            (Reads(330, live("7")), "settle u1@7"),
             (Answered(Ok(object("u1", "8", 1, 1))), "again"),
-            (Reads(320, live("8")), "failed kubernetes_unavailable (no answer)"),
+            (Reads(330, live("8")), "failed kubernetes_unavailable (no answer)"),
         ],
     );
 }
@@ -530,10 +539,10 @@ fn an_object_that_is_being_deleted_is_not_written_to() {
 
 #[test]
 fn a_new_leader_completes_what_it_finds_in_its_window() {
-    play(recovered(apply()), [(Reads(0, None), "create ingress")]);
-    play(recovered(apply()), [(Reads(WINDOW - 301, Some(object("u1", "5", 1, 1))), "replace u1@5")]);
+    play(recovered_apply(), [(Reads(0, None), "create ingress")]);
+    play(recovered_apply(), [(Reads(WINDOW - 301, Some(object("u1", "5", 1, 1))), "replace u1@5")]);
     play(
-        recovered(delete()),
+        recovered_delete(),
         [
             (Reads(0, Some(object("u1", "5", 1, 1))), "delete u1@5"),
             (Answered(Ok(object("u1", "5", 1, 1))), "again"),
@@ -545,9 +554,9 @@ fn a_new_leader_completes_what_it_finds_in_its_window() {
 #[test]
 fn what_a_new_leader_finds_after_its_window_and_not_done_is_expired() {
     let late = WINDOW + 1;
-    for play_ in [apply(), delete()] {
+    for play_ in [recovered_apply(), recovered_delete()] {
         play(
-            recovered(play_),
+            play_,
             [
                 (Reads(late, Some(object("u1", "5", 1, 1))), "settle u1@5"),
                 (Answered(Ok(object("u1", "6", 1, 1))), "again"),
@@ -559,7 +568,7 @@ fn what_a_new_leader_finds_after_its_window_and_not_done_is_expired() {
         );
     }
     play(
-        recovered(apply()),
+        recovered_apply(),
         [(Reads(late, None), "failed expired absent (found by a new leader after its window, and not done)")],
     );
 }
@@ -568,12 +577,12 @@ fn what_a_new_leader_finds_after_its_window_and_not_done_is_expired() {
 fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
     let late = WINDOW + 1;
     play(
-        recovered(apply()),
+        recovered_apply(),
         [(Reads(late, Some(ours("u1", "5", 3, 2))), "applied u1 generation 3 changed true")],
     );
-    play(recovered(delete()), [(Reads(late, None), "deleted existed false finalizing false")]);
+    play(recovered_delete(), [(Reads(late, None), "deleted existed false finalizing false")]);
     play(
-        recovered(delete()),
+        recovered_delete(),
         [
             (Reads(late, Some(object("u1", "5", 1, 1))), "settle u1@5"),
             (not_found(), "again"),
@@ -583,8 +592,17 @@ fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
 }
 
 #[test]
+fn a_new_leader_counts_both_ends_of_the_window() {
+    for (play_, wanted) in [(recovered_apply(), "replace u1@5"), (recovered_delete(), "delete u1@5")] {
+        let mut play_ = play_;
+        play_.execution.began = s(WINDOW - 1);
+        play(play_, [(Reads(WINDOW, Some(object("u1", "5", 1, 1))), wanted)]);
+    }
+}
+
+#[test]
 fn a_new_leaders_five_minutes_begin_with_it() {
-    let mut play_ = recovered(apply());
+    let mut play_ = recovered_apply();
     play_.execution.not_after = second(100_000);
     play_.execution.began = s(50_000);
     play(
@@ -673,6 +691,24 @@ fn a_finalizer_is_waited_for_ten_seconds_and_then_named() {
 }
 
 #[test]
+fn a_delete_that_was_answered_and_did_nothing_is_not_called_done() {
+    let live = || Some(object("u1", "5", 1, 1));
+    play(
+        delete(),
+        [
+            (Reads(0, live()), "delete u1@5"),
+            (unanswered(), "retry"),
+            (Reads(1, live()), "delete u1@5"),
+            (Answered(Ok(object("u1", "5", 1, 1))), "again"),
+            (Reads(20, live()), "delete u1@5"),
+            (unavailable(), "retry 7"),
+            // The answer to the second has taken the first one's uid and version away.
+            (Reads(300, live()), "failed kubernetes_unavailable (busy)"),
+        ],
+    );
+}
+
+#[test]
 fn what_is_made_anew_after_our_delete_is_not_deleted() {
     play(
         delete(),
@@ -724,9 +760,9 @@ fn a_component_that_cannot_be_read_ends_its_command_in_time() {
 #[test]
 fn nothing_is_concluded_from_no_reading_while_a_write_is_unanswered() {
     let forbidden = || KubeError::Refused { status: 403, message: "no".into() };
-    for play_ in [apply(), delete()] {
+    for play_ in [recovered_apply(), recovered_delete()] {
         play(
-            recovered(play_),
+            play_,
             [
                 (Unreadable(0, forbidden()), "retry"),
                 (Unreadable(WINDOW + 1, forbidden()), "retry"),
