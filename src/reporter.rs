@@ -267,13 +267,13 @@ impl Reporter {
         })
     }
 
-    /// The components that commands asked for, as they stand.
+    /// The components that commands asked for, as they stand; null where they could not be read.
     fn components(&self, state: &State) -> Value {
         let live = match components::list(&self.kube) {
             Ok(live) => live,
             Err(error) => {
                 log::info!("components unreadable error={:?}", error.to_string());
-                return json!([]);
+                return Value::Null;
             }
         };
         let row = |(name, component): (&_, &crate::rules::state::Component)| {

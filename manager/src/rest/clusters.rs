@@ -111,7 +111,7 @@ async fn view(app: &Shared, operator: &Operator, cluster: &Cluster) -> Result<Va
         "cluster_uid": cluster.cluster_uid,
         "identity_id": cluster.identity_id,
         "certificate_not_after": cluster.identity_not_after.map(clock::text),
-        "components": report.get("components").cloned().unwrap_or_else(|| json!([])),
+        "components": report.get("components").cloned().unwrap_or(Value::Null),
         "commands": counts,
         "report": report,
     }))
