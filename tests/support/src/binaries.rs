@@ -22,10 +22,19 @@ pub fn cargo_binary(name: &str) -> PathBuf {
 fn build() -> BTreeMap<String, PathBuf> {
     let target = target_dir();
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // What Cargo tells this process about its package is not for the Cargo below: build scripts that
-    // look at it (ring's) would run again at each change between the two.
+    // What Cargo tells this process about its package, and what the agent's build script adds, is not
+    // for the Cargo below: build scripts that look at it (ring's, the agent's) would run again at each
+    // change between the two.
     for (name, _) in env::vars_os() {
-        let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+        let told = [
+            "CARGO_PKG_",
+            "CARGO_MANIFEST_",
+            "CARGO_BIN_",
+            "CARGO_CRATE_",
+            "CARGO_PRIMARY_",
+            "OUT_DIR",
+            "NAVIN_",
+        ];
         if name.to_str().is_some_and(|name| told.iter().any(|prefix| name.starts_with(prefix))) {
             command.env_remove(name);
         }
