@@ -5,15 +5,16 @@
 //! by one bounded channel of [`Event`] into the leader, and by the [`Permit`]. A thread that ends takes the
 //! process with it.
 
-use crate::cli::{Exit, Fatal};
 use crate::clock::{Clock, SystemClock};
 use crate::elector::Elector;
+use crate::event::Event;
+use crate::exit::{Exit, Fatal};
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::gateway::{Contact, Gateway};
 use crate::http::{HttpsClient, TlsFiles};
 use crate::identity::Identity;
 use crate::kube::Kube;
-use crate::leader::{Event, Leader, World};
+use crate::leader::{Leader, World};
 use crate::leadership::Permit;
 use crate::outbox::{Outbox, Queue};
 use crate::poll::Poller;

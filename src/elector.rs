@@ -2,9 +2,9 @@
 //! its own, and sets the permission to act.
 
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::kube::lease::{self, Holding};
 use crate::kube::{Kube, KubeError, Object, state as configmap};
-use crate::leader::Event;
 use crate::leadership::{Permit, Tenure};
 use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, micro_time};
 use std::sync::Arc;

@@ -11,6 +11,7 @@ mod store;
 mod takeover;
 
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::gateway::Contact;
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
@@ -19,10 +20,8 @@ use crate::reporter::Board;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::verdict::Trust;
-use serde_json::Value;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 use execute::Task;
@@ -40,26 +39,6 @@ const RESIGN: Duration = Duration::from_mins(1);
 const JUDGE_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before a takeover that failed is tried again.
 const RETAKE: Duration = Duration::from_secs(1);
-
-/// All that can wake the leader thread.
-#[derive(Debug)]
-pub enum Event {
-    /// The permission to act came or went.
-    Leadership,
-    /// Envelopes came, each with its own bytes.
-    Delivered {
-        /// The envelopes.
-        envelopes: Vec<Vec<u8>>,
-        /// Where they came from.
-        source: Source,
-        /// Dropped when they were taken: until then nothing more is fetched.
-        taken: SyncSender<()>,
-    },
-    /// The manager has this receipt.
-    Acknowledged(Nonce),
-    /// The inventory that `inventory.report` commands wait for: their `result`.
-    Inventory(Value),
-}
 
 /// What the leader shares with the other threads.
 pub struct World {

@@ -4,9 +4,9 @@
 //! 2. The seam to the world: [`http`], [`clock`], [`files`].
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
-//! 5. [`leader`]: the one writer.
+//! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.
 //! 6. [`poll`], [`outbox`], [`reporter`]: what comes from and goes to the manager.
-//! 7. [`identity`], [`cli`] and the private `agent`: how it starts and ends.
+//! 7. [`identity`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
 //!
 //! # Log levels
 //!
@@ -17,6 +17,8 @@ mod agent;
 pub mod cli;
 pub mod clock;
 pub mod elector;
+pub mod event;
+pub mod exit;
 pub mod files;
 pub mod gateway;
 pub mod http;

@@ -2,11 +2,11 @@
 //! failure, so that one that fails never holds up the others.
 //!
 //! The queue needs no size of its own: recorded receipts are bounded by the state that holds them, the rest
-//! by [`UNRECORDED_MOST`]. The leader never waits for it.
+//! by `UNRECORDED_MOST`. The leader never waits for it.
 
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
-use crate::leader::Event;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::messages::Receipt;
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! The long poll: while this replica leads, asks the gateway for commands and hands them to the leader.
 
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
-use crate::leader::Event;
 use crate::leadership::Permit;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::messages::Source;

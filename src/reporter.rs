@@ -2,10 +2,10 @@
 //! must not hold up the leader.
 
 use crate::clock::Clock;
+use crate::event::Event;
 use crate::gateway::{Contact, Gateway, GatewayError};
 use crate::identity::Identity;
 use crate::kube::{Kube, components, inventory};
-use crate::leader::Event;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component;
 use crate::rules::json::canonical;

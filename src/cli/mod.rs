@@ -5,48 +5,9 @@ mod run;
 mod verify;
 mod version;
 
+use crate::exit::{Exit, Fatal};
 use arguments::{Arguments, UsageError};
-use std::fmt;
 use std::io::{self, Write};
-use std::process::ExitCode;
-
-/// How the process ends. The values are those of BSD's `sysexits.h` where one fits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Exit {
-    /// Done, accepted, or stopped by SIGTERM.
-    Success = 0,
-    /// The command was refused.
-    Refused = 1,
-    /// `EX_USAGE`: the command line is wrong.
-    Usage = 64,
-    /// `EX_NOINPUT`: a file named on the command line cannot be read.
-    NoInput = 66,
-    /// `EX_SOFTWARE`: a thread ended that should not.
-    Software = 70,
-    /// `EX_OSERR`: the operating system refused a thread, a signal handler or the output.
-    System = 71,
-    /// `EX_CONFIG`: the identity or the way to the API server is wrong.
-    Config = 78,
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        // The discriminants are the codes.
-        Self::from(exit as u8)
-    }
-}
-
-/// Why a subcommand failed: its exit code and one line for standard error.
-pub(crate) struct Fatal {
-    exit: Exit,
-    message: String,
-}
-
-impl Fatal {
-    pub(crate) fn new(exit: Exit, message: impl fmt::Display) -> Self {
-        Self { exit, message: message.to_string() }
-    }
-}
 
 impl From<UsageError> for Fatal {
     fn from(error: UsageError) -> Self {
