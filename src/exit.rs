@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 /// How the process ends. The values are those of BSD's `sysexits.h` where one fits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub enum Exit {
     /// Done, accepted, or stopped by SIGTERM.
     Success = 0,
@@ -24,7 +25,7 @@ pub enum Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        // The discriminants are the codes.
+        // The discriminants are the codes, and bytes: nothing is cut.
         Self::from(exit as u8)
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::clock::Clock;
 use crate::http::{Http, HttpError, Method, Request, Response};
-use crate::rules::backoff::http_date;
+use crate::rules::backoff::{http_date, retry_after};
 use crate::rules::json::parse_foreign;
 use crate::rules::messages::Receipt;
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -43,6 +44,17 @@ pub enum GatewayError {
     },
     /// No answer, or one of the wrong shape.
     Failed(String),
+}
+
+impl GatewayError {
+    /// How long the gateway asks to be left alone, if it does.
+    #[must_use]
+    pub fn retry_after(&self, now: Timestamp) -> Option<Duration> {
+        match self {
+            Self::Status { retry_after: told, .. } => retry_after(told.as_deref(), now),
+            Self::Failed(_) => None,
+        }
+    }
 }
 
 impl std::fmt::Display for GatewayError {

@@ -4,12 +4,12 @@
 //! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated
 //! here: what an unanswered one means is the caller's decision.
 
-use crate::files;
+use crate::token::TokenFile;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider};
 
@@ -303,35 +303,4 @@ pub fn check_issuers(pem: &[u8]) -> Result<(), String> {
             .map_err(|e| format!("expected an X.509 certificate: {e}"))?;
     }
     Ok(())
-}
-
-/// A bearer token in a file that is replaced as it rotates (a projected ServiceAccount token).
-struct TokenFile {
-    path: PathBuf,
-    last_good: Mutex<Option<String>>,
-}
-
-impl TokenFile {
-    /// Largest token, in bytes.
-    const LIMIT: u64 = 64 * 1024;
-
-    fn new(path: PathBuf) -> Self {
-        Self { path, last_good: Mutex::new(None) }
-    }
-
-    /// The token as the file holds it now, or the last good one while the file is unreadable or empty.
-    fn read(&self) -> Option<String> {
-        let mut last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
-        match files::read_text(&self.path, Self::LIMIT) {
-            Ok(text) if is_token(text.trim()) => *last_good = Some(text.trim().to_owned()),
-            Ok(_) => log::debug!("token file={:?} holds no token: the last one is kept", self.path),
-            Err(e) => log::debug!("token file={:?} error={e}: the last one is kept", self.path),
-        }
-        last_good.clone()
-    }
-}
-
-/// RFC 6750 section 2.1: one or more visible characters; anything else must not get into a header.
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic())
 }

@@ -31,3 +31,4 @@ pub mod poll;
 pub mod reporter;
 pub mod rules;
 pub mod threads;
+mod token;

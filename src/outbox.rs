@@ -7,7 +7,7 @@
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
-use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::backoff::Backoff;
 use crate::rules::messages::Receipt;
 use std::collections::VecDeque;
 use std::sync::mpsc::SyncSender;
@@ -169,12 +169,7 @@ impl Outbox {
             }
             Err(error) => {
                 log::debug!("receipt kept command={} error={error}", receipt.command());
-                let told = match &error {
-                    GatewayError::Status { retry_after: told, .. } => {
-                        retry_after(told.as_deref(), self.clock.wall())
-                    }
-                    GatewayError::Failed(_) => None,
-                };
+                let told = error.retry_after(self.clock.wall());
                 let (now, random) = (self.clock.monotonic(), self.clock.random());
                 // Overload and silence concern all receipts alike; anything else, this one.
                 match &error {

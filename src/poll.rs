@@ -2,9 +2,9 @@
 
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::gateway::{Gateway, GatewayError};
+use crate::gateway::Gateway;
 use crate::leadership::Permit;
-use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::backoff::Backoff;
 use crate::rules::messages::Source;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -67,12 +67,7 @@ impl Poller {
             }
             Err(error) => {
                 log::warn!("poll failed error={:?}", error.to_string());
-                let told = match &error {
-                    GatewayError::Status { retry_after: told, .. } => {
-                        retry_after(told.as_deref(), self.clock.wall())
-                    }
-                    GatewayError::Failed(_) => None,
-                };
+                let told = error.retry_after(self.clock.wall());
                 let random = self.clock.random();
                 told.unwrap_or_else(|| self.backoff.next(random))
             }

@@ -3,10 +3,10 @@
 
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::gateway::{Contact, Gateway, GatewayError};
+use crate::gateway::{Contact, Gateway};
 use crate::identity::Identity;
 use crate::kube::{Kube, components, inventory};
-use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::backoff::Backoff;
 use crate::rules::component;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
@@ -217,12 +217,7 @@ impl Reporter {
             }
             Err(error) => {
                 log::debug!("report kept error={error}");
-                let told = match &error {
-                    GatewayError::Status { retry_after: told, .. } => {
-                        retry_after(told.as_deref(), self.clock.wall())
-                    }
-                    GatewayError::Failed(_) => None,
-                };
+                let told = error.retry_after(self.clock.wall());
                 let random = self.clock.random();
                 told.unwrap_or_else(|| self.progress.backoff.next(random))
             }
