@@ -1,13 +1,16 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
 //! [`lab`] is what the scenarios share; [`signer`] and [`gateway`] play the manager where the real one
-//! would never do what a scenario needs. The rest is one theme a module.
+//! would never do what a scenario needs; [`wired`] puts proxies between, where single calls are to be
+//! broken. The rest is one theme a module.
 
 mod gateway;
 mod lab;
 mod signer;
+mod wired;
 
 mod components;
+mod crash;
 mod inventory;
 mod lifecycle;
 mod receipts;
