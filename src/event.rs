@@ -1,5 +1,6 @@
 //! What wakes the leader thread: the one closed list of it, so that nothing else can.
 
+use crate::kube::watch::Sighting;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use serde_json::Value;
@@ -21,6 +22,17 @@ pub enum Event {
     },
     /// The manager has this receipt.
     Acknowledged(Nonce),
-    /// The inventory that `inventory.report` commands wait for: their `result`.
-    Inventory(Value),
+    /// An inventory that `inventory.report` commands wait for.
+    Inventory {
+        /// Their `result`.
+        result: Value,
+        /// Up to which call of [`Board::ask_inventory`](crate::board::Board::ask_inventory) it answers.
+        asked: u64,
+    },
+    /// All components of the managed namespace, as the watch found them.
+    Listed(Vec<Sighting>),
+    /// One component was made or changed.
+    Seen(Sighting),
+    /// One component is gone: its name.
+    Gone(String),
 }

@@ -9,14 +9,15 @@ mod execute;
 mod intake;
 mod store;
 mod takeover;
+mod upkeep;
 
+use crate::board::Board;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::Contact;
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
 use crate::outbox;
-use crate::reporter::Board;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::verdict::Trust;
@@ -26,6 +27,7 @@ use std::time::Duration;
 
 use execute::Task;
 use store::{Stop, Store};
+use upkeep::Keeper;
 
 /// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
 const QUEUE_MOST: usize = 256;
@@ -70,6 +72,7 @@ struct Reign {
     tenure: Arc<Tenure>,
     store: Store,
     tasks: Vec<Task>,
+    keeper: Keeper,
     acknowledged: Vec<Nonce>,
     /// When gathered acknowledgements are written.
     gather_until: Duration,
@@ -121,7 +124,8 @@ impl Leader {
                     reign.acknowledged.push(nonce);
                 }
             }
-            Event::Inventory(result) => self.inventory_read(&result),
+            Event::Inventory { result, asked } => self.inventory_read(&result, asked),
+            Event::Listed(_) | Event::Seen(_) | Event::Gone(_) => self.sighted(&event),
         }
     }
 
@@ -194,7 +198,8 @@ impl Leader {
         let now = self.world.clock.monotonic();
         let gather = (!reign.acknowledged.is_empty()).then_some(reign.gather_until);
         let judge = (!self.queue.is_empty()).then_some(self.judge_at);
-        let due = reign.tasks.iter().map(Task::due).chain(gather).chain(judge).min();
+        let due =
+            reign.tasks.iter().map(Task::due).chain(gather).chain(judge).chain(reign.keeper.due()).min();
         due.map_or(IDLE, |due| due.saturating_sub(now)).min(IDLE)
     }
 

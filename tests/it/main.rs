@@ -11,6 +11,7 @@ mod wired;
 
 mod components;
 mod crash;
+mod drift;
 mod inventory;
 mod lifecycle;
 mod receipts;

@@ -28,7 +28,7 @@ pub use wire::Wire;
 use crate::cluster::Cluster;
 use crate::manager::Manager;
 use crate::wait::until;
-use exchange::{FromAgent, ToAgent, ToServer, exchange};
+use exchange::{FromAgent, ToAgent, ToServer, exchange, stream};
 use message::Message;
 use tls::{client_config, server_config};
 use wire::Verdict;
@@ -201,11 +201,18 @@ fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Result<()> {
             None => server.insert(connect(inner, connection)?),
         };
         inner.wire.note(number, |exchange| exchange.forwarded = Some(Instant::now()));
+        if call.path.contains("watch=") {
+            return stream(server, &request.raw, &mut agent, |first_line| {
+                let reply = Reply { status: status(first_line), body: Arc::from([]), at: Instant::now() };
+                inner.wire.replied(number, &reply);
+                matches!(inner.wire.judge(&call, Some(&reply), &inner.closed), Verdict::Pass)
+            });
+        }
         // Whoever waits for something to happen goes away when the agent does; a write is seen through.
         let patient = call.method != "GET";
         let answer = exchange(server, &request.raw, &agent.sock, patient)?;
-        let status = answer.first_line.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
-        let reply = Reply { status, body: answer.body.into(), at: Instant::now() };
+        let reply =
+            Reply { status: status(&answer.first_line), body: answer.body.into(), at: Instant::now() };
         inner.wire.replied(number, &reply);
         match inner.wire.judge(&call, Some(&reply), &inner.closed) {
             Verdict::Pass => give(inner, &mut agent, number, &answer.raw)?,
@@ -216,6 +223,10 @@ fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn status(first_line: &str) -> u16 {
+    first_line.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
 }
 
 fn give(inner: &Inner, agent: &mut ToAgent, number: usize, answer: &[u8]) -> io::Result<()> {

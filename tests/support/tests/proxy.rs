@@ -103,6 +103,28 @@ fn an_answer_can_be_the_proxys_own_and_can_come_late() {
 }
 
 #[test]
+fn a_watch_goes_on_while_it_lasts() {
+    let client = client("proxy-watch");
+    assert_eq!(client.create(), Some(201));
+    let components = client.configmaps.replace("/api/v1/", "/apis/platform.navin.ai/v1/");
+    let components = components.replace("configmaps", "managedcomponents");
+    let object = json!({ "apiVersion": "platform.navin.ai/v1", "kind": "ManagedComponent",
+        "metadata": { "name": "a" }, "spec": {} });
+    assert_eq!(client.api.post(&components, &object).0, 201);
+    let (api, from) = (client.api.clone(), client.wire.len());
+    let watch = format!("{components}?watch=1&timeoutSeconds=2");
+    let watching = std::thread::spawn(move || api.get(&watch));
+    client.wire.wait("the beginning of the answer", from, BOUND, |exchange| exchange.reply.is_some());
+    let change = Cluster::shared().admin().patch(&format!("{components}/a"), &json!({ "spec": { "n": 1 } }));
+    assert_eq!(change.0, 200);
+    assert!(!watching.is_finished(), "it ends when the server ends it");
+    let (status, events) = watching.join().expect("the request");
+    let events = events.as_str().expect("several lines");
+    assert_eq!(status, 200, "{events}");
+    assert!(events.contains("ADDED") && events.contains("MODIFIED"), "{events}");
+}
+
+#[test]
 fn a_proxy_that_ends_breaks_what_is_under_way() {
     let client = client("proxy-end");
     let gate = Gate::new();

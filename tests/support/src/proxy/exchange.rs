@@ -11,6 +11,8 @@ use super::message::{Message, Source};
 
 /// How long the server may take to answer: longer than the longest poll.
 const ANSWER_LIMIT: Duration = Duration::from_mins(1);
+/// How long a watch may take: longer than any server lets it.
+const STREAM_LIMIT: Duration = Duration::from_mins(15);
 
 pub(super) type ToAgent = StreamOwned<ServerConnection, TcpStream>;
 pub(super) type ToServer = StreamOwned<ClientConnection, TcpStream>;
@@ -29,6 +31,39 @@ pub(super) fn exchange(
     let until = Instant::now() + ANSWER_LIMIT;
     let source = &mut FromServer { server, agent: (!patient).then_some(agent), until };
     Message::read(source)?.ok_or_else(|| io::ErrorKind::UnexpectedEof.into())
+}
+
+/// Passes on what the server sends, as it comes, until either of the two ends. `begun` is told the status
+/// line before anything is passed on, and says whether it is.
+pub(super) fn stream(
+    server: &mut ToServer,
+    request: &[u8],
+    agent: &mut ToAgent,
+    begun: impl FnOnce(&str) -> bool,
+) -> io::Result<()> {
+    server.sock.set_nonblocking(false)?;
+    server.write_all(request)?;
+    server.flush()?;
+    server.sock.set_nonblocking(true)?;
+    let socket = agent.sock.try_clone()?;
+    let source = &mut FromServer { server, agent: Some(&socket), until: Instant::now() + STREAM_LIMIT };
+    let mut piece = Vec::new();
+    while !piece.contains(&b'\n') {
+        if source.more(&mut piece)? == 0 {
+            return Ok(());
+        }
+    }
+    if !begun(&String::from_utf8_lossy(&piece)) {
+        return Ok(());
+    }
+    loop {
+        agent.write_all(&piece)?;
+        agent.flush()?;
+        piece.clear();
+        if source.more(&mut piece)? == 0 {
+            return Ok(());
+        }
+    }
 }
 
 /// What the agent sends.
