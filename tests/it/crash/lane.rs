@@ -82,20 +82,18 @@ impl Lane {
         self.check(operation, &name, &command_id, None);
         let mut counts = BTreeMap::<String, usize>::new();
         let calls = self.wired.wire.since(0).into_iter().filter(|exchange| exchange.call.agent == leader);
-        // The poll that delivers was waiting before the command was queued.
-        calls
-            .filter(|exchange| {
-                let reply = exchange.reply.as_ref();
-                (exchange.call.number >= from || exchange.call.is("GET", "/commands"))
-                    && point::belongs(operation, &command_id, &exchange.call, reply)
-            })
-            .map(|exchange| {
-                let kind = point::kind(operation, &exchange.call).expect("it belongs");
+        let mut steps = Vec::new();
+        for exchange in calls {
+            let Some(kind) = point::kind(operation, &name, &exchange.call) else { continue };
+            // The poll that delivers was waiting before the command was queued.
+            let late = exchange.call.number >= from || kind == "GET commands";
+            if late && point::belongs(&kind, &command_id, exchange.reply.as_ref()) {
                 let nth = counts.entry(kind.clone()).or_default();
                 *nth += 1;
-                Step { kind, nth: *nth }
-            })
-            .collect()
+                steps.push(Step { kind, nth: *nth });
+            }
+        }
+        steps
     }
 
     /// Runs an experiment; none where the leadership changed before the call came.
@@ -103,7 +101,7 @@ impl Lane {
         let name = self.prepare(point.operation);
         let (wire, victim) = (self.wired.wire.clone(), self.leader());
         let from = wire.len();
-        let trap = Trap::set(&wire, point, &victim);
+        let trap = Trap::set(&wire, point, &name, &victim);
         let command_id = self.command(point.operation, &name);
         // A call that is held or cut tells the wire nothing new, so the trap is looked at as well.
         let caught = navin_test_support::until("the call, or the end without it", BOUND, || {

@@ -78,7 +78,7 @@ impl Step {
 
 /// What kind of call it is, if it belongs to a command: renewals of the Lease do not, nor does what the
 /// reporter reads and sends unless the command is for it.
-pub(super) fn kind(operation: Operation, call: &Call) -> Option<String> {
+pub(super) fn kind(operation: Operation, component: &str, call: &Call) -> Option<String> {
     let resource = call.resource();
     let name = if resource.ends_with(COMMANDS) {
         "commands"
@@ -91,8 +91,13 @@ pub(super) fn kind(operation: Operation, call: &Call) -> Option<String> {
             return None;
         }
         "lease"
-    } else if call.method != "GET" && resource.ends_with(COMPONENTS) || is_one_component(resource) {
+    } else if call.method == "POST" && resource.ends_with(COMPONENTS)
+        || resource.ends_with(&format!("{COMPONENTS}/{component}"))
+    {
         "component"
+    } else if call.path.contains("watch=") || is_one_component(resource) {
+        // What was approved before is looked after.
+        return None;
     } else if operation != Operation::Inventory {
         return None;
     } else if resource.ends_with(REPORT) {
@@ -107,13 +112,13 @@ fn is_one_component(resource: &str) -> bool {
     resource.rsplit_once('/').is_some_and(|(collection, _)| collection.ends_with(COMPONENTS))
 }
 
-/// Whether a call belongs to the command; of the polls only the one that delivers it.
-pub(super) fn belongs(operation: Operation, command_id: &str, call: &Call, reply: Option<&Reply>) -> bool {
+/// Whether a call of this kind belongs to the command; of the polls only the one that delivers it does.
+pub(super) fn belongs(kind: &str, command_id: &str, reply: Option<&Reply>) -> bool {
     let delivers = || {
         let text = reply.map(|reply| String::from_utf8_lossy(&reply.body).into_owned());
         text.is_some_and(|text| text.contains(command_id))
     };
-    kind(operation, call).is_some_and(|kind| kind != "GET commands" || delivers())
+    kind != "GET commands" || delivers()
 }
 
 /// Watches for the point's call of `victim`, and applies its fault there. Calls of others pass.
@@ -124,14 +129,15 @@ pub(super) struct Trap {
 
 impl Trap {
     /// Sets it. The command is queued afterwards; the polls that deliver something deliver it.
-    pub(super) fn set(wire: &Wire, point: &Point, victim: &str) -> Self {
+    pub(super) fn set(wire: &Wire, point: &Point, component: &str, victim: &str) -> Self {
         let (gate, sprung) = (Gate::new(), Arc::new(Mutex::new(None)));
         let trap = Self { gate: gate.clone(), sprung: Arc::clone(&sprung) };
-        let (point, victim) = (point.clone(), victim.to_owned());
+        let (point, component, victim) = (point.clone(), component.to_owned(), victim.to_owned());
         let mut seen = 0;
         wire.rule(move |call, reply| {
             let mut sprung = sprung.lock().unwrap_or_else(PoisonError::into_inner);
-            if call.agent != victim || kind(point.operation, call).as_ref() != Some(&point.step.kind) {
+            let kind = kind(point.operation, &component, call);
+            if call.agent != victim || kind.as_ref() != Some(&point.step.kind) {
                 return Fate::Pass;
             }
             let poll = call.server == Server::Gateway && call.method == "GET";
