@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// How often a follower reads the Lease at most: a release is seen within this.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often a follower reads the Lease at least: a release and the last renewal of a leader that died are
+/// seen within this.
+const LOOK: Duration = Duration::from_millis(1_500);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
