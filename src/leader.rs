@@ -20,7 +20,9 @@ use crate::leadership::{Permit, Tenure};
 use crate::outbox;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
+use crate::rules::pace::Pace;
 use crate::rules::verdict::Trust;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,6 +62,8 @@ pub struct World {
     pub trust: Trust,
     /// Our pod's name, for receipts.
     pub replica: String,
+    /// What was written of the state in the last minute.
+    pub pace: Cell<Pace>,
 }
 
 struct Delivery {
@@ -176,6 +180,11 @@ impl Leader {
                 return Ok(self.retake_at.saturating_sub(now));
             }
             self.take_over(tenure)?;
+        }
+        let pause = store::pause(&self.world);
+        if !pause.is_zero() {
+            log::warn!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
+            return Ok(pause);
         }
         self.intake()?;
         let more = self.execute()?;

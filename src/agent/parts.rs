@@ -18,6 +18,7 @@ use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
 use crate::rules::backoff::Backoff;
 use crate::watch::{self, Watcher};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -96,6 +97,7 @@ impl<'a> Parts<'a> {
             board: Arc::clone(&self.board),
             trust: self.identity.trust(),
             replica: self.replica.clone(),
+            pace: Cell::default(),
         }))
     }
 

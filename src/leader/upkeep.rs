@@ -102,7 +102,7 @@ impl Keeper {
         match effect {
             Effect::Applied { uid, generation, .. } => {
                 kept.reference = Some(Reference { uid: uid.clone(), generation: *generation });
-                kept.due = None;
+                kept.due = (*generation == 0).then_some(Duration::ZERO);
             }
             Effect::Deleted { .. } => {
                 kept.reference = None;
