@@ -17,6 +17,7 @@ use crate::event::Event;
 use crate::gateway::Contact;
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
+use crate::notices::{About, Notices};
 use crate::outbox;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
@@ -58,6 +59,8 @@ pub struct World {
     pub outbox: Arc<outbox::Queue>,
     /// What the reporter reads, and how it is asked for an inventory.
     pub board: Arc<Board>,
+    /// What people are told.
+    pub notices: Arc<Notices>,
     /// Keys and configuration.
     pub trust: Trust,
     /// Our pod's name, for receipts.
@@ -157,6 +160,9 @@ impl Leader {
             Ok(pause) => pause,
             Err(stop) => {
                 log::warn!("stepping back: {stop}");
+                if let Stop::StateChanged(_) = &stop {
+                    self.world.notices.warning("StateConflict", About::Pod, &stop.to_string());
+                }
                 self.step_down("begins anew from what the cluster holds");
                 match stop {
                     // The next renewal that succeeds shows that we lead all the same.

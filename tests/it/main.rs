@@ -9,6 +9,7 @@ mod signer;
 
 mod components;
 mod drift;
+mod events;
 mod inventory;
 mod lifecycle;
 mod receipts;
