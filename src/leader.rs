@@ -17,10 +17,13 @@ use crate::event::Event;
 use crate::gateway::Contact;
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
+use crate::notices::{About, Notices};
 use crate::outbox;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
+use crate::rules::pace::Pace;
 use crate::rules::verdict::Trust;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,10 +59,14 @@ pub struct World {
     pub outbox: Arc<outbox::Queue>,
     /// What the reporter reads, and how it is asked for an inventory.
     pub board: Arc<Board>,
+    /// What people are told.
+    pub notices: Arc<Notices>,
     /// Keys and configuration.
     pub trust: Trust,
     /// Our pod's name, for receipts.
     pub replica: String,
+    /// What was written of the state in the last minute.
+    pub pace: Cell<Pace>,
 }
 
 struct Delivery {
@@ -153,6 +160,9 @@ impl Leader {
             Ok(pause) => pause,
             Err(stop) => {
                 log::warn!("stepping back: {stop}");
+                if let Stop::StateChanged(_) = &stop {
+                    self.world.notices.warning("StateConflict", About::Pod, &stop.to_string());
+                }
                 self.step_down("begins anew from what the cluster holds");
                 match stop {
                     // The next renewal that succeeds shows that we lead all the same.
@@ -176,6 +186,11 @@ impl Leader {
                 return Ok(self.retake_at.saturating_sub(now));
             }
             self.take_over(tenure)?;
+        }
+        let pause = store::pause(&self.world);
+        if !pause.is_zero() {
+            log::warn!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
+            return Ok(pause);
         }
         self.intake()?;
         let more = self.execute()?;

@@ -13,11 +13,13 @@ use crate::identity::Identity;
 use crate::kube::Kube;
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
+use crate::notices::{Crier, Notices};
 use crate::outbox::{Outbox, Queue};
 use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
 use crate::rules::backoff::Backoff;
 use crate::watch::{self, Watcher};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -33,6 +35,7 @@ pub(super) struct Parts<'a> {
     contact: Arc<Contact>,
     queue: Arc<Queue>,
     board: Arc<Board>,
+    notices: Arc<Notices>,
     pub(super) events: SyncSender<Event>,
 }
 
@@ -53,6 +56,7 @@ impl<'a> Parts<'a> {
             contact: Arc::default(),
             queue: Arc::default(),
             board: Arc::default(),
+            notices: Arc::default(),
             events,
         })
     }
@@ -94,8 +98,10 @@ impl<'a> Parts<'a> {
             contact: Arc::clone(&self.contact),
             outbox: Arc::clone(&self.queue),
             board: Arc::clone(&self.board),
+            notices: Arc::clone(&self.notices),
             trust: self.identity.trust(),
             replica: self.replica.clone(),
+            pace: Cell::default(),
         }))
     }
 
@@ -134,10 +140,17 @@ impl<'a> Parts<'a> {
             clock: Arc::clone(&self.clock),
             board: Arc::clone(&self.board),
             leader: self.events.clone(),
+            notices: Arc::clone(&self.notices),
             identity: Arc::clone(&self.identity),
             replica: self.replica.clone(),
             progress: reporter::Progress::default(),
         })
+    }
+
+    pub(super) fn crier(&self) -> Result<Crier, Fatal> {
+        let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
+        let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
+        Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
     }
 
     pub(super) fn announce(&self, holder: &str) {

@@ -5,6 +5,7 @@
 
 mod client;
 pub mod components;
+pub mod events;
 pub mod inventory;
 pub mod lease;
 mod list;

@@ -4,6 +4,7 @@
 use super::execute::Task;
 use super::store::Stop;
 use super::{Delivery, JUDGE_AGAIN, Leader, Reign, World};
+use crate::notices::About;
 use crate::rules::link::Link;
 use crate::rules::messages::{Receipt, Source, Stamp};
 use crate::rules::state::State;
@@ -45,7 +46,10 @@ impl Leader {
         self.queue = batch.later;
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
-        world.board.full(batch.full);
+        if world.board.full(batch.full) && batch.full {
+            let message = "the state is full: commands are left to their sender until receipts are taken";
+            world.notices.warning("StateFull", About::Pod, message);
+        }
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
@@ -92,9 +96,13 @@ impl Batch {
         let Some((command_id, _)) = &refusal.ids else {
             log::warn!("refused reason={} unreadable=true message={:?}", reason.as_str(), refusal.message);
             world.board.count_unreadable(reason);
+            let message = format!("an unreadable command was refused: {}", reason.as_str());
+            world.notices.warning("CommandRefused", About::Pod, &message);
             return;
         };
         log::warn!("refused command={command_id} reason={} message={:?}", reason.as_str(), refusal.message);
+        let message = format!("command {command_id} was refused: {}", reason.as_str());
+        world.notices.warning("CommandRefused", About::Pod, &message);
         let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);
         if let Some(command) = record
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())

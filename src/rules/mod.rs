@@ -4,7 +4,8 @@
 //! [`config`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
 //! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
 //! [`component`] say what an object means, [`execution`] what to do next about an accepted command,
-//! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`] and [`certificate`] decide on times that the caller brings.
+//! [`upkeep`] about a component that stands; [`link`], [`election`],
+//! [`backoff`], [`pace`] and [`certificate`] decide on times that the caller brings.
 
 pub mod backoff;
 pub mod certificate;
@@ -19,6 +20,7 @@ pub mod kubernetes;
 pub mod link;
 pub mod messages;
 pub mod names;
+pub mod pace;
 pub mod state;
 pub mod upkeep;
 #[cfg(test)]
