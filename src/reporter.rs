@@ -12,6 +12,7 @@ use crate::rules::backoff::Backoff;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
 use crate::rules::names::format_time;
+use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -106,6 +107,7 @@ impl Reporter {
         if self.progress.kept.as_deref() != Some(&revision) {
             set(&mut report, "inventory", inventory);
         }
+        fit(&mut report, REPORT_LIMIT);
         self.progress.sent = Some(self.clock.monotonic());
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
