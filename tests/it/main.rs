@@ -12,6 +12,7 @@ mod wired;
 mod components;
 mod crash;
 mod drift;
+mod election;
 mod events;
 mod inventory;
 mod lifecycle;
