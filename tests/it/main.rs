@@ -13,6 +13,7 @@ mod components;
 mod crash;
 mod drift;
 mod election;
+mod ending;
 mod events;
 mod inventory;
 mod lifecycle;
