@@ -15,6 +15,8 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(1_500);
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
+/// How often the same trouble is said.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
@@ -35,6 +37,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
+    /// What went wrong last, and when it was said.
+    trouble: Option<(String, Duration)>,
 }
 
 impl Elector {
@@ -49,7 +53,7 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None }
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, trouble: None }
     }
 
     /// Our `holderIdentity`.
@@ -122,6 +126,7 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
@@ -130,7 +135,7 @@ impl Elector {
                 Duration::ZERO
             }
             Err(error) => {
-                log::warn!("lease not renewed error={:?}", error.to_string());
+                self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
                 if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
                     self.observe(found.as_ref());
@@ -148,7 +153,7 @@ impl Elector {
         let found = match self.read() {
             Ok(found) => found,
             Err(error) => {
-                log::warn!("lease unreadable error={:?}", error.to_string());
+                self.trouble("lease unreadable", &error);
                 return self.look();
             }
         };
@@ -212,14 +217,35 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
             }
+            // Another was faster: who it is, the next look tells.
+            Err(KubeError::Conflict(message)) => {
+                self.permit.let_go();
+                log::info!("lease not taken error={message:?}");
+                self.retry()
+            }
             Err(error) => {
                 self.permit.let_go();
-                log::info!("lease not taken error={:?}", error.to_string());
-                self.retry()
+                self.trouble("lease not taken", &error);
+                if matches!(error, KubeError::Refused { .. }) { self.look() } else { self.retry() }
+            }
+        }
+    }
+
+    /// Says what does not work: at once where it is something new, else once a minute.
+    fn trouble(&mut self, what: &str, error: &KubeError) {
+        let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
+        match &self.trouble {
+            Some((said, at)) if *said == text && now.saturating_sub(*at) < SAY_AGAIN => {
+                log::debug!("{text}");
+            }
+            Some(_) | None => {
+                log::warn!("{text}");
+                self.trouble = Some((text, now));
             }
         }
     }
