@@ -149,6 +149,12 @@ impl Gateway {
         Self { http, clock, contact }
     }
 
+    /// When the last request that was answered 2xx was sent (monotonic), whoever sent it.
+    #[must_use]
+    pub fn answered(&self) -> Option<Duration> {
+        self.contact.answered()
+    }
+
     /// Asks for commands and waits up to `wait_s` seconds for one; each envelope keeps its own bytes.
     ///
     /// # Errors
