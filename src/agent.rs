@@ -1,7 +1,8 @@
 //! `run`: builds the parts, starts the threads, and waits for a signal.
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
-//! components), poll and outbox (the gateway), reporter (lists, and the gateway), signals. They are joined
+//! components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox (its folder), signals.
+//! They are joined
 //! by one bounded channel of [`Event`] into the leader, and by the [`Permit`]. A thread that ends takes the
 //! process with it.
 
@@ -10,9 +11,11 @@ use crate::elector::Elector;
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
 use crate::files::{self, MAX_FILE_BYTES};
+use crate::folder::DirFolder;
 use crate::gateway::{Contact, Gateway};
 use crate::http::{HttpsClient, TlsFiles};
 use crate::identity::Identity;
+use crate::inbox::{Desk, Inbox};
 use crate::kube::Kube;
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
@@ -50,6 +53,8 @@ pub(crate) struct Options {
     pub(crate) pod_name: Option<String>,
     pub(crate) pod_uid: Option<String>,
     pub(crate) pod_namespace: Option<String>,
+    /// The break-glass folder.
+    pub(crate) inbox: Option<PathBuf>,
 }
 
 /// What the main thread waits for.
@@ -84,7 +89,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
         let client = identity.gateway_client().map_err(config_error)?;
         Ok(Gateway::new(Arc::new(client), Arc::clone(&clock), Arc::clone(&contact)))
     };
-    let (events, inbox) = sync_channel(EVENTS);
+    let desk = Arc::new(Desk::default());
+    let (events, leaders_events) = sync_channel(EVENTS);
     let elector = Elector::new(
         kube()?,
         Arc::clone(&clock),
@@ -100,6 +106,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
         contact: Arc::clone(&contact),
         outbox: Arc::clone(&queue),
         board: Arc::clone(&board),
+        desk: Arc::clone(&desk),
         trust: identity.trust(),
         replica: replica.clone(),
     });
@@ -112,6 +119,9 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
         backoff: Backoff::default(),
     };
     let outbox = Outbox::new(queue, gateway()?, Arc::clone(&clock), events.clone());
+    let inbox = options.inbox.as_deref().map(|path| {
+        Inbox::new(Box::new(DirFolder::new(path)), &clock, &permit, desk, events.clone(), &replica)
+    });
     let reporter = Reporter {
         kube: kube()?,
         gateway: gateway()?,
@@ -126,14 +136,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
 
     // Before anything is said: whoever reads the first line may send a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
-    log::info!(
-        "starting version={} tenant={} cluster={} identity={} holder={}",
-        env!("CARGO_PKG_VERSION"),
-        config.tenant_id,
-        config.cluster_id,
-        config.identity_id,
-        elector.holder()
-    );
+    say_hello(&identity, elector.holder());
     let (wake, woken) = sync_channel(8);
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
         let ended = Ended { name, wake: wake.clone() };
@@ -149,13 +152,27 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     })?;
     start("leader", {
         let permit = Arc::clone(&permit);
-        Box::new(move || lead(leader, &inbox, &permit))
+        Box::new(move || lead(leader, &leaders_events, &permit))
     })?;
     start("lease", Box::new(move || elector.run()))?;
     start("poll", Box::new(move || poller.run()))?;
     start("outbox", Box::new(move || outbox.run()))?;
     start("reporter", Box::new(move || reporter.run()))?;
+    if let Some(inbox) = inbox {
+        start("inbox", Box::new(move || inbox.run()))?;
+    }
     await_end(&woken, &permit, &events)
+}
+
+fn say_hello(identity: &Identity, holder: &str) {
+    let config = &identity.config;
+    log::info!(
+        "starting version={} tenant={} cluster={} identity={} holder={holder}",
+        env!("CARGO_PKG_VERSION"),
+        config.tenant_id,
+        config.cluster_id,
+        config.identity_id
+    );
 }
 
 /// The leader thread: takes events one by one, then does what is due.

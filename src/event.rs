@@ -3,6 +3,7 @@
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 /// All that can wake the leader thread.
@@ -21,6 +22,26 @@ pub enum Event {
     },
     /// The manager has this receipt.
     Acknowledged(Nonce),
-    /// The inventory that `inventory.report` commands wait for: their `result`.
-    Inventory(Value),
+    /// Files of the inbox; each is answered, at once or later, at the inbox's desk.
+    Filed(Vec<Filed>),
+    /// The inventory that `inventory.report` commands wait for.
+    Inventory {
+        /// Their `result`.
+        result: Value,
+        /// All of it, for the inbox.
+        whole: Arc<Value>,
+    },
+}
+
+/// One handing over of one file of the inbox, by which the leader's answer finds it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// A file of the inbox.
+#[derive(Debug)]
+pub struct Filed {
+    /// For the answer.
+    pub ticket: Ticket,
+    /// What it holds, or why that cannot be read.
+    pub content: Result<Vec<u8>, String>,
 }

@@ -5,7 +5,8 @@
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
 //! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.
-//! 6. [`poll`], [`outbox`], [`reporter`]: what comes from and goes to the manager.
+//! 6. [`poll`], [`outbox`], [`reporter`]: what comes from and goes to the manager; [`inbox`]: what comes
+//!    past it, from a [`folder`].
 //! 7. [`identity`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
 //!
 //! # Log levels
@@ -20,9 +21,11 @@ pub mod elector;
 pub mod event;
 pub mod exit;
 pub mod files;
+pub mod folder;
 pub mod gateway;
 pub mod http;
 pub mod identity;
+pub mod inbox;
 pub mod kube;
 pub mod leader;
 pub mod leadership;

@@ -41,6 +41,7 @@ struct Shown {
     full: bool,
     executed: u64,
     refused: BTreeMap<&'static str, u64>,
+    offline_periods: u64,
 }
 
 impl Board {
@@ -91,6 +92,12 @@ impl Board {
         let mut shown = self.lock();
         let count = shown.refused.entry(reason.as_str()).or_default();
         *count = count.saturating_add(1);
+    }
+
+    /// Counts a period without the manager, at its beginning.
+    pub fn count_offline(&self) {
+        let mut shown = self.lock();
+        shown.offline_periods = shown.offline_periods.saturating_add(1);
     }
 
     /// Asks for an inventory; it comes as [`Event::Inventory`].
@@ -175,7 +182,8 @@ impl Reporter {
         let (inventory, revision) = self.inventory(shown.asked, now);
         if shown.asked {
             let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
-            if self.leader.send(Event::Inventory(result)).is_err() {
+            let whole = Arc::new(inventory.clone());
+            if self.leader.send(Event::Inventory { result, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
         }
@@ -256,7 +264,7 @@ impl Reporter {
                 "executed": shown.executed,
                 "refused": shown.refused,
                 "drift_repaired": 0,
-                "offline_periods": 0,
+                "offline_periods": shown.offline_periods,
             },
             "components": self.components(state),
         })

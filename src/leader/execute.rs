@@ -9,6 +9,7 @@ use crate::rules::execution::{Ending, Execution, Step, TRY_FOR, Write};
 use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
 use crate::rules::state::Effect;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most commands that are carried out between two writes of the state, so that none waits long for others.
@@ -40,6 +41,8 @@ enum Kind {
 struct Ended {
     receipt: Receipt,
     effect: Effect,
+    /// For the inbox alone.
+    inventory: Option<Arc<Value>>,
 }
 
 impl Task {
@@ -105,13 +108,14 @@ impl Leader {
     }
 
     /// Ends the commands that wait for the inventory.
-    pub(super) fn inventory_read(&mut self, result: &Value) {
+    pub(super) fn inventory_read(&mut self, result: &Value, whole: &Arc<Value>) {
         let Some(reign) = &mut self.reign else { return };
         for task in &mut reign.tasks {
             if matches!(task.kind, Kind::Inventory { asked: true, .. }) {
                 let stamp = self.world.stamp(task.source);
                 let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
-                task.ended = Some(Ended { receipt, effect: Effect::None });
+                let inventory = Some(Arc::clone(whole));
+                task.ended = Some(Ended { receipt, effect: Effect::None, inventory });
                 task.due = Duration::ZERO;
             }
         }
@@ -227,7 +231,7 @@ fn end_failed(world: &World, task: &mut Task, reason: Reason, message: &str, eff
 }
 
 fn finish(task: &mut Task, receipt: Receipt, effect: Effect) {
-    task.ended = Some(Ended { receipt, effect });
+    task.ended = Some(Ended { receipt, effect, inventory: None });
     task.due = Duration::ZERO;
 }
 
@@ -240,9 +244,9 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     let mut next = reign.store.state().clone();
     let mut receipts = Vec::new();
     for task in &reign.tasks {
-        let Some(Ended { receipt, effect }) = &task.ended else { continue };
+        let Some(Ended { receipt, effect, inventory }) = &task.ended else { continue };
         match next.finish(&task.command.nonce, receipt.clone(), effect.clone()) {
-            Ok(()) => receipts.push(receipt.clone()),
+            Ok(()) => receipts.push((receipt.clone(), inventory.clone())),
             Err(error) => log::error!("not recorded command={} error={error}", receipt.command()),
         }
     }
@@ -254,10 +258,11 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     reign.store.commit(world, &reign.tenure, next)?;
     world.board.publish(reign.store.shared());
     reign.tasks.retain(|task| task.ended.is_none());
-    for receipt in receipts {
+    for (receipt, inventory) in receipts {
         let reason = receipt.reason.map_or("", Reason::as_str);
         log::info!("done command={} status={:?} reason={reason:?}", receipt.command(), receipt.status);
         world.board.count(&receipt);
+        world.desk.ended(&receipt, inventory.as_ref());
         world.outbox.push(receipt);
     }
     Ok(true)

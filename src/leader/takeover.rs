@@ -42,12 +42,14 @@ impl Leader {
             world.outbox.len()
         );
         world.board.lead(world.clock.wall(), tenure.since, store.shared());
+        world.desk.begun();
         self.reign = Some(Reign {
             tenure: Arc::clone(tenure),
             store,
             tasks,
             acknowledged: Vec::new(),
             gather_until: Duration::ZERO,
+            link: super::link::Watched::default(),
         });
         Ok(())
     }

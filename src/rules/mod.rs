@@ -4,7 +4,8 @@
 //! [`config`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
 //! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
 //! [`component`] say what an object means, [`execution`] what to do next about an accepted command;
-//! [`link`], [`election`], [`backoff`] and [`certificate`] decide on times that the caller brings.
+//! [`link`], [`election`], [`backoff`] and [`certificate`] decide on times that the caller brings;
+//! [`inbox`] says which files of the break-glass folder are commands.
 
 pub mod backoff;
 pub mod certificate;
@@ -14,6 +15,7 @@ pub mod election;
 pub mod envelope;
 pub mod execution;
 pub mod form;
+pub mod inbox;
 pub mod json;
 pub mod kubernetes;
 pub mod link;
