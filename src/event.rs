@@ -1,5 +1,6 @@
 //! What wakes the leader thread: the one closed list of it, so that nothing else can.
 
+use crate::kube::watch::Sighting;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use serde_json::Value;
@@ -22,15 +23,23 @@ pub enum Event {
     },
     /// The manager has this receipt.
     Acknowledged(Nonce),
-    /// Files of the inbox; each is answered, at once or later, at the inbox's desk.
-    Filed(Vec<Filed>),
-    /// The inventory that `inventory.report` commands wait for.
+    /// An inventory that `inventory.report` commands wait for.
     Inventory {
         /// Their `result`.
         result: Value,
+        /// Up to which call of [`Board::ask_inventory`](crate::board::Board::ask_inventory) it answers.
+        asked: u64,
         /// All of it, for the inbox.
         whole: Arc<Value>,
     },
+    /// Files of the inbox; each is answered, at once or later, at the inbox's desk.
+    Filed(Vec<Filed>),
+    /// All components of the managed namespace, as the watch found them.
+    Listed(Vec<Sighting>),
+    /// One component was made or changed.
+    Seen(Sighting),
+    /// One component is gone: its name.
+    Gone(String),
 }
 
 /// One handing over of one file of the inbox, by which the leader's answer finds it again.

@@ -10,7 +10,9 @@ mod intake;
 mod link;
 mod store;
 mod takeover;
+mod upkeep;
 
+use crate::board::Board;
 use crate::clock::Clock;
 use crate::event::{Event, Ticket};
 use crate::gateway::Contact;
@@ -18,7 +20,6 @@ use crate::inbox::{Desk, Reply};
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
 use crate::outbox;
-use crate::reporter::Board;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::verdict::Trust;
@@ -28,6 +29,7 @@ use std::time::Duration;
 
 use execute::Task;
 use store::{Stop, Store};
+use upkeep::Keeper;
 
 /// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
 const QUEUE_MOST: usize = 256;
@@ -78,6 +80,7 @@ struct Reign {
     tenure: Arc<Tenure>,
     store: Store,
     tasks: Vec<Task>,
+    keeper: Keeper,
     acknowledged: Vec<Nonce>,
     /// When gathered acknowledgements are written.
     gather_until: Duration,
@@ -136,7 +139,8 @@ impl Leader {
                     reign.acknowledged.push(nonce);
                 }
             }
-            Event::Inventory { result, whole } => self.inventory_read(&result, &whole),
+            Event::Inventory { result, asked, whole } => self.inventory_read(&result, asked, &whole),
+            Event::Listed(_) | Event::Seen(_) | Event::Gone(_) => self.sighted(&event),
         }
     }
 
@@ -221,7 +225,8 @@ impl Leader {
         let now = self.world.clock.monotonic();
         let gather = (!reign.acknowledged.is_empty()).then_some(reign.gather_until);
         let judge = (!self.queue.is_empty()).then_some(self.judge_at);
-        let due = reign.tasks.iter().map(Task::due).chain(gather).chain(judge).min();
+        let due =
+            reign.tasks.iter().map(Task::due).chain(gather).chain(judge).chain(reign.keeper.due()).min();
         due.map_or(reign.link.due(), |due| due.min(reign.link.due())).saturating_sub(now).min(IDLE)
     }
 

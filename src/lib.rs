@@ -5,8 +5,8 @@
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
 //! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.
-//! 6. [`poll`], [`outbox`], [`reporter`]: what comes from and goes to the manager; [`inbox`]: what comes
-//!    past it, from a [`folder`].
+//! 6. [`watch`]: what comes from the cluster; [`poll`], [`outbox`], [`board`], [`reporter`]: what comes from
+//!    and goes to the manager; [`inbox`]: what comes past it, from a [`folder`].
 //! 7. [`identity`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
 //!
 //! # Log levels
@@ -15,6 +15,7 @@
 //! state changed. DEBUG: an attempt. No level ever shows a body, a header, a token or a key.
 
 mod agent;
+pub mod board;
 pub mod cli;
 pub mod clock;
 pub mod elector;
@@ -35,3 +36,4 @@ pub mod reporter;
 pub mod rules;
 pub mod threads;
 mod token;
+pub mod watch;

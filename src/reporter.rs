@@ -1,125 +1,27 @@
 //! Reports to the manager (CONTRACT section 5), and the reading of the inventory, which may take long and
 //! must not hold up the leader.
 
+use crate::board::{Board, Shown};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Contact, Gateway};
 use crate::identity::Identity;
-use crate::kube::{Kube, components, inventory};
+use crate::kube::{Kube, inventory};
 use crate::rules::backoff::Backoff;
-use crate::rules::component;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
-use crate::rules::messages::{Reason, Receipt, Status};
 use crate::rules::names::format_time;
 use crate::rules::state::State;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Largest `status` of a component in a report, in bytes.
-const STATUS_BYTES: usize = 16 * 1024;
+/// Least time between two reports for a change of a component's status.
+const LEAST: Duration = Duration::from_secs(5);
 /// Longest sleep.
 const IDLE: Duration = Duration::from_hours(1);
-
-/// What the leader shows to the reporter, and asks of it.
-#[derive(Default)]
-pub struct Board {
-    shown: Mutex<Shown>,
-    changed: Condvar,
-}
-
-#[derive(Clone, Default)]
-struct Shown {
-    reign: Option<(Timestamp, Duration, Arc<State>)>,
-    asked: bool,
-    /// Something is new since the reporter looked.
-    news: bool,
-    full: bool,
-    executed: u64,
-    refused: BTreeMap<&'static str, u64>,
-    offline_periods: u64,
-}
-
-impl Board {
-    fn lock(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// This replica leads since `wall` and `since` (monotonic), with this state.
-    pub fn lead(&self, wall: Timestamp, since: Duration, state: Arc<State>) {
-        let mut shown = self.lock();
-        shown.reign = Some((wall, since, state));
-        shown.news = true;
-        self.changed.notify_all();
-    }
-
-    /// This replica does not lead any more.
-    pub fn stepped_down(&self) {
-        let mut shown = self.lock();
-        shown.reign = None;
-        shown.asked = false;
-    }
-
-    /// The state as it was last written.
-    pub fn publish(&self, state: Arc<State>) {
-        if let Some((_, _, shown)) = &mut self.lock().reign {
-            *shown = state;
-        }
-    }
-
-    /// Whether the state takes no more commands.
-    pub fn full(&self, full: bool) {
-        self.lock().full = full;
-    }
-
-    /// Counts an outcome.
-    pub fn count(&self, receipt: &Receipt) {
-        match (receipt.status, receipt.reason) {
-            (Status::Refused, Some(reason)) => self.count_unreadable(reason),
-            (Status::Succeeded | Status::Failed | Status::Refused, _) => {
-                let mut shown = self.lock();
-                shown.executed = shown.executed.saturating_add(1);
-            }
-        }
-    }
-
-    /// Counts a refusal that nobody can be told of.
-    pub fn count_unreadable(&self, reason: Reason) {
-        let mut shown = self.lock();
-        let count = shown.refused.entry(reason.as_str()).or_default();
-        *count = count.saturating_add(1);
-    }
-
-    /// Counts a period without the manager, at its beginning.
-    pub fn count_offline(&self) {
-        let mut shown = self.lock();
-        shown.offline_periods = shown.offline_periods.saturating_add(1);
-    }
-
-    /// Asks for an inventory; it comes as [`Event::Inventory`].
-    pub fn ask_inventory(&self) {
-        let mut shown = self.lock();
-        shown.asked = true;
-        shown.news = true;
-        self.changed.notify_all();
-    }
-
-    fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit, |shown| !shown.news));
-    }
-
-    fn take(&self) -> Shown {
-        let mut shown = self.lock();
-        let copy = shown.clone();
-        shown.asked = false;
-        shown.news = false;
-        copy
-    }
-}
 
 /// The reporting side.
 pub struct Reporter {
@@ -147,7 +49,11 @@ pub struct Reporter {
 #[derive(Default)]
 pub struct Progress {
     due: Duration,
+    /// When the last report was sent.
+    sent: Option<Duration>,
     backoff: Backoff,
+    /// The inventories that were asked for are answered up to this one.
+    answered: u64,
     /// The tenure that was reported last began then.
     tenure_since: Option<Duration>,
     /// The inventory as last read, its revision, and when it is read anew.
@@ -166,7 +72,7 @@ impl Reporter {
         }
     }
 
-    /// Reports if it is time to, or an inventory was asked for; how long until the next.
+    /// Reports if it is time to, a status has changed, or an inventory was asked for; how long until the next.
     pub fn step(&mut self) -> Duration {
         let shown = self.board.take();
         let now = self.clock.monotonic();
@@ -176,14 +82,20 @@ impl Reporter {
         if self.progress.tenure_since.replace(since) != Some(since) {
             self.progress.due = Duration::ZERO;
         }
-        if now < self.progress.due && !shown.asked {
+        if shown.status_changed && self.progress.backoff.failures() == 0 {
+            let soon = self.progress.sent.map_or(now, |sent| sent.saturating_add(LEAST));
+            self.progress.due = self.progress.due.min(soon);
+        }
+        let asked = shown.asked != self.progress.answered;
+        if now < self.progress.due && !asked {
             return self.progress.due.saturating_sub(now);
         }
-        let (inventory, revision) = self.inventory(shown.asked, now);
-        if shown.asked {
+        let (inventory, revision) = self.inventory(asked, now);
+        if asked {
+            self.progress.answered = shown.asked;
             let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
             let whole = Arc::new(inventory.clone());
-            if self.leader.send(Event::Inventory { result, whole }).is_err() {
+            if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
         }
@@ -192,6 +104,7 @@ impl Reporter {
         if self.progress.kept.as_deref() != Some(&revision) {
             set(&mut report, "inventory", inventory);
         }
+        self.progress.sent = Some(self.clock.monotonic());
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
         pause
@@ -263,52 +176,11 @@ impl Reporter {
             "counters": {
                 "executed": shown.executed,
                 "refused": shown.refused,
-                "drift_repaired": 0,
+                "drift_repaired": shown.repaired,
                 "offline_periods": shown.offline_periods,
             },
-            "components": self.components(state),
+            "components": self.board.components(shown, state),
         })
-    }
-
-    /// The components that commands asked for, as they stand; null where they could not be read.
-    fn components(&self, state: &State) -> Value {
-        let live = match components::list(&self.kube) {
-            Ok(live) => live,
-            Err(error) => {
-                log::info!("components unreadable error={:?}", error.to_string());
-                return Value::Null;
-            }
-        };
-        let row = |(name, component): (&_, &crate::rules::state::Component)| {
-            let desired = component.desired.as_ref()?;
-            let name: &crate::rules::names::ComponentName = name;
-            let object = live.iter().find(|object| object.name() == Some(name.as_str()));
-            let spec = desired.envelope.pointer("/payload/arguments/spec").and_then(Value::as_object);
-            let in_sync = match (object, spec) {
-                (Some(object), Some(spec)) => {
-                    let as_written = object.uid() == Some(desired.uid.as_str())
-                        && object.generation() == desired.generation;
-                    as_written || component::same_spec(object, spec)
-                }
-                (Some(_) | None, _) => false,
-            };
-            let mut row = json!({ "name": name, "sequence": desired.sequence, "in_sync": in_sync });
-            if object.is_none() {
-                set(&mut row, "reason", json!("absent"));
-            }
-            if let Some(object) = object {
-                set(&mut row, "generation", json!(object.generation()));
-                match object.0.get("status") {
-                    Some(status) if status.to_string().len() <= STATUS_BYTES => {
-                        set(&mut row, "status", status.clone());
-                    }
-                    Some(_) => set(&mut row, "reason", json!("status_too_large")),
-                    None => {}
-                }
-            }
-            Some(row)
-        };
-        Value::Array(state.components().filter_map(row).collect())
     }
 }
 

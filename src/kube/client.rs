@@ -97,6 +97,18 @@ impl Kube {
         self.send(&request)
     }
 
+    /// Opens a stream whose body is read as it comes, at most until `timeout`; its lines have a limit of the
+    /// caller's.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn stream(&self, path: &str, timeout: Duration) -> Result<Response, KubeError> {
+        let mut request = self.request(Method::Get, path.to_owned(), None, timeout);
+        request.limit = u64::MAX;
+        self.send(&request)
+    }
+
     fn write(&self, method: Method, path: &str, body: &Value) -> Request {
         let seconds = self.write_timeout.as_secs().max(1);
         let manager = if method == Method::Delete { "" } else { "&fieldManager=navin-cluster-agent" };

@@ -1,16 +1,10 @@
 //! ManagedComponents (`platform.navin.ai/v1`).
 
 use super::{Kube, KubeError, Object};
-use crate::rules::json::parse_foreign;
 use crate::rules::names::ComponentName;
-use serde_json::{Value, json};
+use serde_json::json;
 
-/// Largest list of components in one page, in bytes.
-const PAGE_BYTES: u64 = 64 * 1024 * 1024;
-/// The same, for the JSON reader.
-const MAX_PAGE: usize = 64 * 1024 * 1024;
-
-fn collection(kube: &Kube) -> String {
+pub(super) fn collection(kube: &Kube) -> String {
     format!("/apis/platform.navin.ai/v1/namespaces/{}/managedcomponents", kube.namespace())
 }
 
@@ -67,24 +61,4 @@ pub fn delete(
         "preconditions": { "uid": uid, "resourceVersion": resource_version },
     });
     kube.delete(&path(kube, name), &options)
-}
-
-/// Reads all components of the managed namespace. A missing kind is an error, never an empty list.
-///
-/// # Errors
-///
-/// See [`KubeError`].
-pub fn list(kube: &Kube) -> Result<Vec<Object>, KubeError> {
-    let body = kube.open(&collection(kube), PAGE_BYTES)?.bytes()?;
-    let unreadable = |what: &str| KubeError::Unanswered {
-        message: format!("the list of components is not readable: {what}"),
-        retry_after: None,
-    };
-    let mut list = parse_foreign(&body, MAX_PAGE).map_err(|e| unreadable(&e.to_string()))?;
-    // A server writes null for an empty slice (Go's nil).
-    match list.get_mut("items").map(Value::take) {
-        Some(Value::Array(items)) => Ok(items.into_iter().map(Object).collect()),
-        Some(Value::Null) => Ok(Vec::new()),
-        Some(_) | None => Err(unreadable("no items")),
-    }
 }

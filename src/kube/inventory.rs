@@ -1,20 +1,11 @@
 //! The inventory (CONTRACT section 5): five lists, read page by page, of which only the members that the
 //! report names are ever decoded. What could not be read says so; it is never shown as empty.
 
+use super::list::{self, ListError};
 use super::{Kube, KubeError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::io::BufReader;
-
-/// Objects asked for in one page.
-const PAGE: usize = 500;
-/// Largest page, in bytes.
-const PAGE_BYTES: u64 = 64 * 1024 * 1024;
-/// How often a list is begun anew when its continue token has expired (410).
-const RESTARTS: u32 = 3;
-/// Most objects of one kind that a report carries; a kind with more is `too_large`.
-const MOST: usize = 50_000;
 
 /// Reads everything that the report's `inventory` holds.
 #[must_use]
@@ -76,68 +67,17 @@ fn sort(error: &KubeError) -> &'static str {
     }
 }
 
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: Option<PageMetadata>,
-    // A server writes null for an empty slice (Go's nil).
-    #[serde(default = "Option::default")]
-    items: Option<Vec<T>>,
-}
-
-#[derive(Deserialize)]
-struct PageMetadata {
-    #[serde(default, rename = "continue")]
-    next: Option<String>,
-}
-
-enum PageError {
-    /// The token of the next page has expired.
-    Expired,
-    /// The list's state.
-    Ended(&'static str),
-}
-
-fn page<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, next: &str) -> Result<Page<T>, PageError> {
-    let token = if next.is_empty() { String::new() } else { format!("&continue={next}") };
-    let response = match kube.open(&format!("{path}?limit={PAGE}{token}"), PAGE_BYTES) {
-        Ok(response) => response,
-        Err(KubeError::Unavailable { .. }) if !next.is_empty() => return Err(PageError::Expired),
-        Err(e) => {
-            log::info!("inventory list={path} state={} error={:?}", sort(&e), e.to_string());
-            return Err(PageError::Ended(sort(&e)));
-        }
-    };
-    serde_json::from_reader(BufReader::new(response.body)).map_err(|e| {
-        let too_large = e.io_error_kind() == Some(std::io::ErrorKind::FileTooLarge);
-        let state = if too_large { "too_large" } else { "incomplete" };
-        log::info!("inventory list={path} state={state} error={:?}", e.to_string());
-        PageError::Ended(state)
-    })
-}
-
 fn list<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, row: fn(T) -> Value) -> Value {
-    let (mut items, mut next, mut restarts) = (Vec::new(), String::new(), 0);
-    let state = loop {
-        match page::<T>(kube, path, &next) {
-            Ok(page) => {
-                items.extend(page.items.unwrap_or_default().into_iter().map(row));
-                next = page.metadata.and_then(|m| m.next).unwrap_or_default();
-                if items.len() > MOST {
-                    items.clear();
-                    break "too_large";
-                }
-                if next.is_empty() {
-                    break "ok";
-                }
-            }
-            Err(PageError::Expired) if restarts < RESTARTS => {
-                restarts += 1;
-                items.clear();
-                next.clear();
-            }
-            Err(PageError::Expired) => break "incomplete",
-            Err(PageError::Ended(state)) => break state,
+    let (state, mut items) = match list::all::<T>(kube, path) {
+        Ok(whole) => ("ok", whole.items.into_iter().map(row).collect()),
+        Err(error) => {
+            let state = match &error {
+                ListError::Kube(error) => sort(error),
+                ListError::TooLarge => "too_large",
+                ListError::Incomplete(_) => "incomplete",
+            };
+            log::info!("inventory list={path} state={state} error={:?}", error.to_string());
+            (state, Vec::new())
         }
     };
     let name = |item: &Value| item.get("name").and_then(Value::as_str).unwrap_or("").to_owned();

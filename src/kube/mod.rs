@@ -7,7 +7,9 @@ mod client;
 pub mod components;
 pub mod inventory;
 pub mod lease;
+mod list;
 pub mod state;
+pub mod watch;
 
 pub use crate::rules::kubernetes::{KubeError, Object};
 pub use client::Kube;

@@ -4,9 +4,10 @@ use super::store::{self, Stop};
 use super::{Leader, Reign, World};
 use crate::kube::{Object, components};
 use crate::rules::backoff::{Backoff, retry_after};
-use crate::rules::component::Author;
-use crate::rules::execution::{Ending, Execution, Step, TRY_FOR, Write};
+use crate::rules::component::{Author, Write};
+use crate::rules::execution::{Ending, Execution, Step, TRY_FOR};
 use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
+use crate::rules::names::ComponentName;
 use crate::rules::state::Effect;
 use serde_json::Value;
 use std::sync::Arc;
@@ -31,10 +32,10 @@ pub(super) struct Task {
 
 enum Kind {
     Component(Box<Execution>),
-    /// Waits for the reporter since this time.
+    /// Waits for the reporter since this time; for the reading that answers this call, once asked.
     Inventory {
         since: Duration,
-        asked: bool,
+        asked: Option<u64>,
     },
 }
 
@@ -57,9 +58,17 @@ impl Task {
         let author = Author { command_id: command.command_id.clone(), sequence: command.sequence };
         let kind = match Execution::new(operation, author, command.not_after, now, recovered) {
             Some(execution) => Kind::Component(Box::new(execution)),
-            None => Kind::Inventory { since: now, asked: false },
+            None => Kind::Inventory { since: now, asked: None },
         };
         Self { command, envelope, source, kind, due: now, backoff: Backoff::default(), ended: None }
+    }
+
+    /// The component that it writes.
+    fn name(&self) -> Option<&ComponentName> {
+        match &self.kind {
+            Kind::Component(execution) => Some(execution.name()),
+            Kind::Inventory { .. } => None,
+        }
     }
 
     /// When to go on with it.
@@ -86,7 +95,9 @@ impl Leader {
         reign.tasks.sort_by_key(Task::due);
         let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now).take(TOGETHER);
         let planned: Vec<Planned> = due.filter_map(|(index, task)| plan(world, index, task)).collect();
-        if !planned.is_empty() {
+        let room = TOGETHER.saturating_sub(planned.len());
+        let checks = reign.keeper.plan(world, reign.store.state(), room);
+        if !planned.is_empty() || !checks.is_empty() {
             store::still_ours(world, &reign.tenure)?;
         }
         for Planned { index, write, before } in planned {
@@ -103,15 +114,25 @@ impl Leader {
         if record(world, reign)? {
             self.judge_at = Duration::ZERO;
         }
+        // What is kept is restored after what was commanded; a batch that took long is read anew.
+        for check in checks {
+            store::may_act(world, &reign.tenure)?;
+            if world.clock.monotonic().saturating_sub(now) >= HELD_BACK {
+                break;
+            }
+            reign.keeper.send(world, check);
+        }
         let now = world.clock.monotonic();
-        Ok(reign.tasks.iter().any(|task| task.due <= now))
+        let due = reign.tasks.iter().map(Task::due).chain(reign.keeper.due());
+        Ok(due.min().is_some_and(|due| due <= now))
     }
 
     /// Ends the commands that wait for the inventory.
-    pub(super) fn inventory_read(&mut self, result: &Value, whole: &Arc<Value>) {
+    pub(super) fn inventory_read(&mut self, result: &Value, answered: u64, whole: &Arc<Value>) {
         let Some(reign) = &mut self.reign else { return };
         for task in &mut reign.tasks {
-            if matches!(task.kind, Kind::Inventory { asked: true, .. }) {
+            let waits = |asked: &u64| *asked <= answered;
+            if matches!(&task.kind, Kind::Inventory { asked, .. } if asked.as_ref().is_some_and(waits)) {
                 let stamp = self.world.stamp(task.source);
                 let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
                 let inventory = Some(Arc::clone(whole));
@@ -131,13 +152,12 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
     let execution = match &mut task.kind {
         Kind::Component(execution) => execution,
         Kind::Inventory { since, asked } => {
-            if !*asked && world.clock.wall() > task.command.not_after {
+            if asked.is_none() && world.clock.wall() > task.command.not_after {
                 let message = "found by a new leader after its window, and not done";
                 end_failed(world, task, Reason::Expired, message, Effect::None);
-            } else if !*asked {
-                *asked = true;
+            } else if asked.is_none() {
                 task.due = since.saturating_add(TRY_FOR);
-                world.board.ask_inventory();
+                *asked = Some(world.board.ask_inventory());
             } else if at.saturating_sub(*since) >= TRY_FOR {
                 let message = "the inventory could not be read in time";
                 end_failed(world, task, Reason::KubernetesUnavailable, message, Effect::None);
@@ -257,6 +277,11 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     next.prune(world.clock.wall(), clock_trusted);
     reign.store.commit(world, &reign.tenure, next)?;
     world.board.publish(reign.store.shared());
+    for task in &reign.tasks {
+        if let Some(ended) = &task.ended {
+            reign.keeper.ended(world, reign.store.state(), &ended.effect, task.name());
+        }
+    }
     reign.tasks.retain(|task| task.ended.is_none());
     for (receipt, inventory) in receipts {
         let reason = receipt.reason.map_or("", Reason::as_str);

@@ -56,12 +56,10 @@ pub(super) fn judge(world: &World, reign: &Reign, now: Duration) -> Link {
 
 /// The one place that tells of a change; `before` is none at the beginning of a reign.
 fn announce(world: &World, before: Option<Link>, link: Link) {
+    world.board.link(link);
     let was = before.map_or("none", Link::as_str);
     match link {
         Link::Online | Link::Connecting => log::info!("link={} was={was}", link.as_str()),
-        Link::Offline => {
-            log::warn!("link=offline was={was}: sensitive commands are refused");
-            world.board.count_offline();
-        }
+        Link::Offline => log::warn!("link=offline was={was}: sensitive commands are refused"),
     }
 }

@@ -3,6 +3,7 @@
 
 use super::execute::Task;
 use super::store::{self, Stop, Store};
+use super::upkeep::Keeper;
 use super::{Leader, Reign, World};
 use crate::kube::{Object, state as configmap};
 use crate::leadership::Tenure;
@@ -45,6 +46,7 @@ impl Leader {
         world.desk.begun();
         self.reign = Some(Reign {
             tenure: Arc::clone(tenure),
+            keeper: Keeper::new(store.state(), now),
             store,
             tasks,
             acknowledged: Vec::new(),

@@ -31,6 +31,24 @@ pub struct Author {
     pub sequence: Sequence,
 }
 
+/// A write to one component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Write {
+    /// POST; has no precondition.
+    Create(Object),
+    /// PUT of the signed spec.
+    Replace(Object),
+    /// PUT of the spec as read, so that a lost write conflicts.
+    Settle(Object),
+    /// DELETE of exactly this object.
+    Delete {
+        /// `metadata.uid` as read.
+        uid: String,
+        /// `metadata.resourceVersion` as read.
+        resource_version: String,
+    },
+}
+
 /// The object to POST.
 #[must_use]
 pub fn created(namespace: &str, name: &ComponentName, spec: &Map<String, Value>, author: &Author) -> Object {

@@ -3,7 +3,7 @@
 //! Invariants: nothing is concluded from a read while a write of this command is unanswered; an object that
 //! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read.
 
-use super::component::{self, Author};
+use super::component::{self, Author, Write};
 use super::kubernetes::{KubeError, Object};
 use super::messages::{Operation, Reason};
 use super::names::ComponentName;
@@ -24,24 +24,6 @@ const CONFLICTS: u32 = 3;
 const NAMED: usize = 5;
 /// Pause between two looks at an object that is being deleted.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-
-/// A write to one component.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Write {
-    /// POST; has no precondition.
-    Create(Object),
-    /// PUT of the signed spec.
-    Replace(Object),
-    /// PUT of the spec as read, so that a lost write conflicts.
-    Settle(Object),
-    /// DELETE of exactly this object.
-    Delete {
-        /// `metadata.uid` as read.
-        uid: String,
-        /// `metadata.resourceVersion` as read.
-        resource_version: String,
-    },
-}
 
 /// What to do next.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,9 +3,9 @@
 //! In reading order: [`json`], [`names`] and [`form`] say what is well-formed, [`messages`] and
 //! [`config`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
 //! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
-//! [`component`] say what an object means, [`execution`] what to do next about an accepted command;
-//! [`link`], [`election`], [`backoff`] and [`certificate`] decide on times that the caller brings;
-//! [`inbox`] says which files of the break-glass folder are commands.
+//! [`component`] say what an object means, [`execution`] what to do next about an accepted command,
+//! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`] and [`certificate`]
+//! decide on times that the caller brings; [`inbox`] says which files of the break-glass folder are commands.
 
 pub mod backoff;
 pub mod certificate;
@@ -22,6 +22,7 @@ pub mod link;
 pub mod messages;
 pub mod names;
 pub mod state;
+pub mod upkeep;
 #[cfg(test)]
 mod vectors;
 pub mod verdict;

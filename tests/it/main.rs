@@ -8,6 +8,7 @@ mod lab;
 mod signer;
 
 mod components;
+mod drift;
 mod inventory;
 mod lifecycle;
 mod receipts;

@@ -1,0 +1,179 @@
+//! What `run` is made of: the identity, the clients, and one builder for each thread's part.
+
+use super::{KubeAccess, Options};
+use crate::board::Board;
+use crate::clock::{Clock, SystemClock};
+use crate::elector::Elector;
+use crate::event::Event;
+use crate::exit::{Exit, Fatal};
+use crate::files::{self, MAX_FILE_BYTES};
+use crate::folder::DirFolder;
+use crate::gateway::{Contact, Gateway};
+use crate::http::{HttpsClient, TlsFiles};
+use crate::identity::Identity;
+use crate::inbox::{Desk, Inbox};
+use crate::kube::Kube;
+use crate::leader::{Leader, World};
+use crate::leadership::Permit;
+use crate::outbox::{Outbox, Queue};
+use crate::poll::Poller;
+use crate::reporter::{self, Reporter};
+use crate::rules::backoff::Backoff;
+use crate::watch::{self, Watcher};
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+
+/// What the threads are made of; what is in an `Arc` they share.
+pub(super) struct Parts<'a> {
+    options: &'a Options,
+    identity: Arc<Identity>,
+    /// PEM of the issuers trusted for the API server.
+    ca: Vec<u8>,
+    replica: String,
+    clock: Arc<dyn Clock>,
+    pub(super) permit: Arc<Permit>,
+    contact: Arc<Contact>,
+    queue: Arc<Queue>,
+    board: Arc<Board>,
+    desk: Arc<Desk>,
+    pub(super) events: SyncSender<Event>,
+}
+
+impl<'a> Parts<'a> {
+    pub(super) fn new(options: &'a Options, events: SyncSender<Event>) -> Result<Self, Fatal> {
+        let identity = Identity::load(&options.identity_dir).map_err(|e| Fatal::new(Exit::Config, e))?;
+        check_namespace(options, &identity)?;
+        let unreadable = |e| format!("{}: not readable: {e}", options.kube.ca.display());
+        let ca = files::read(&options.kube.ca, MAX_FILE_BYTES)
+            .map_err(|e| Fatal::new(Exit::Config, unreadable(e)))?;
+        Ok(Self {
+            options,
+            identity: Arc::new(identity),
+            ca,
+            replica: options.pod_name.clone().unwrap_or_else(|| "navin-cluster-agent".to_owned()),
+            clock: Arc::new(SystemClock::new()),
+            permit: Arc::default(),
+            contact: Arc::default(),
+            queue: Arc::default(),
+            board: Arc::default(),
+            desk: Arc::default(),
+            events,
+        })
+    }
+
+    /// A client of the API server with connections of its own.
+    fn kube(&self) -> Result<Kube, Fatal> {
+        let KubeAccess { url, token, ca } = &self.options.kube;
+        let tls = TlsFiles { ca: &self.ca, client: None };
+        let client = HttpsClient::new(url, &tls, Some(token.clone()))
+            .map_err(|e| Fatal::new(Exit::Config, format!("{}: {e}", ca.display())))?;
+        let config = &self.identity.config;
+        Ok(Kube::new(Arc::new(client), config.namespace.as_str(), config.lease_duration() / 3))
+    }
+
+    /// A client of the gateway with connections of its own.
+    fn gateway(&self) -> Result<Gateway, Fatal> {
+        let client = self.identity.gateway_client().map_err(|e| Fatal::new(Exit::Config, e))?;
+        Ok(Gateway::new(Arc::new(client), Arc::clone(&self.clock), Arc::clone(&self.contact)))
+    }
+
+    pub(super) fn elector(&self) -> Result<Elector, Fatal> {
+        let random = || format!("{:016x}", self.clock.random());
+        let uid = self.options.pod_uid.clone().unwrap_or_else(random);
+        Ok(Elector::new(
+            self.kube()?,
+            Arc::clone(&self.clock),
+            Arc::clone(&self.permit),
+            self.events.clone(),
+            format!("{}_{uid}", self.replica),
+            self.identity.config.lease_duration(),
+        ))
+    }
+
+    pub(super) fn leader(&self) -> Result<Leader, Fatal> {
+        Ok(Leader::new(World {
+            kube: self.kube()?,
+            clock: Arc::clone(&self.clock),
+            permit: Arc::clone(&self.permit),
+            contact: Arc::clone(&self.contact),
+            outbox: Arc::clone(&self.queue),
+            board: Arc::clone(&self.board),
+            desk: Arc::clone(&self.desk),
+            trust: self.identity.trust(),
+            replica: self.replica.clone(),
+        }))
+    }
+
+    pub(super) fn watcher(&self) -> Result<Watcher, Fatal> {
+        Ok(Watcher {
+            kube: self.kube()?,
+            clock: Arc::clone(&self.clock),
+            permit: Arc::clone(&self.permit),
+            leader: self.events.clone(),
+            board: Arc::clone(&self.board),
+            progress: watch::Progress::default(),
+        })
+    }
+
+    pub(super) fn poller(&self) -> Result<Poller, Fatal> {
+        Ok(Poller {
+            gateway: self.gateway()?,
+            clock: Arc::clone(&self.clock),
+            permit: Arc::clone(&self.permit),
+            leader: self.events.clone(),
+            wait_s: self.identity.config.poll_wait().as_secs(),
+            backoff: Backoff::default(),
+        })
+    }
+
+    pub(super) fn outbox(&self) -> Result<Outbox, Fatal> {
+        let (clock, events) = (Arc::clone(&self.clock), self.events.clone());
+        Ok(Outbox::new(Arc::clone(&self.queue), self.gateway()?, clock, events))
+    }
+
+    pub(super) fn reporter(&self) -> Result<Reporter, Fatal> {
+        Ok(Reporter {
+            kube: self.kube()?,
+            gateway: self.gateway()?,
+            contact: Arc::clone(&self.contact),
+            clock: Arc::clone(&self.clock),
+            board: Arc::clone(&self.board),
+            leader: self.events.clone(),
+            identity: Arc::clone(&self.identity),
+            replica: self.replica.clone(),
+            progress: reporter::Progress::default(),
+        })
+    }
+
+    /// The inbox, where a folder for it was given.
+    pub(super) fn inbox(&self) -> Option<Inbox> {
+        let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
+        let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
+        Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
+    }
+
+    pub(super) fn announce(&self, holder: &str) {
+        let config = &self.identity.config;
+        log::info!(
+            "starting version={} tenant={} cluster={} identity={} holder={holder}",
+            env!("CARGO_PKG_VERSION"),
+            config.tenant_id,
+            config.cluster_id,
+            config.identity_id,
+        );
+    }
+}
+
+fn check_namespace(options: &Options, identity: &Identity) -> Result<(), Fatal> {
+    let expected = identity.config.namespace.as_str();
+    match &options.pod_namespace {
+        Some(found) if found != expected => Err(Fatal::new(
+            Exit::Config,
+            format!(
+                "{}: payload.namespace: expected the pod's own namespace {found:?}, found {expected:?}",
+                options.identity_dir.join("config.json").display()
+            ),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}

@@ -1,0 +1,286 @@
+//! What the reporter shows: put there by the leader (the state, the counts, how each component stands) and
+//! by the watch (what is there).
+
+use crate::kube::watch::{Sighting, Status};
+use crate::rules::link::Link;
+use crate::rules::messages::{self, Reason, Receipt};
+use crate::rules::names::ComponentName;
+use crate::rules::state::State;
+use crate::rules::upkeep::Reference;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// The board, shared by the threads of one process.
+#[derive(Default)]
+pub struct Board {
+    shown: Mutex<Shown>,
+    /// What the watch saw last; none until it has seen all.
+    live: Mutex<Option<BTreeMap<String, Live>>>,
+    changed: Condvar,
+}
+
+/// What the leader shows.
+#[derive(Clone, Default)]
+pub struct Shown {
+    /// Since when this replica leads (wall, monotonic), and the state as it was last written.
+    pub reign: Option<(Timestamp, Duration, Arc<State>)>,
+    /// How many inventories were asked for so far; see [`Board::ask_inventory`].
+    pub asked: u64,
+    /// The status of a component that is kept has changed, or the manager is back.
+    pub status_changed: bool,
+    /// The state takes no more commands.
+    pub full: bool,
+    /// Commands that ended, other than by a refusal.
+    pub executed: u64,
+    /// Refusals by reason.
+    pub refused: BTreeMap<&'static str, u64>,
+    /// Components that were restored.
+    pub repaired: u64,
+    /// Periods without the manager.
+    pub offline_periods: u64,
+    conditions: Arc<BTreeMap<ComponentName, Condition>>,
+    /// Something is new since the reporter looked.
+    news: bool,
+}
+
+/// How a component stands, as the leader found it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Condition {
+    /// The object that is in sync.
+    pub reference: Option<Reference>,
+    /// Why it is not, where something is in the way.
+    pub trouble: Option<String>,
+}
+
+#[derive(PartialEq)]
+struct Live {
+    reference: Reference,
+    status: Status,
+}
+
+impl From<(Sighting, Status)> for Live {
+    fn from((sighting, status): (Sighting, Status)) -> Self {
+        let reference = Reference { uid: sighting.uid, generation: sighting.generation };
+        Self { reference, status }
+    }
+}
+
+impl Board {
+    fn lock(&self) -> MutexGuard<'_, Shown> {
+        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn live(&self) -> MutexGuard<'_, Option<BTreeMap<String, Live>>> {
+        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut Shown)) {
+        let mut shown = self.lock();
+        change(&mut shown);
+        shown.news = true;
+        self.changed.notify_all();
+    }
+
+    /// This replica leads since `wall` and `since` (monotonic), with this state.
+    pub fn lead(&self, wall: Timestamp, since: Duration, state: Arc<State>) {
+        self.tell(|shown| {
+            shown.reign = Some((wall, since, state));
+            shown.conditions = Arc::default();
+        });
+    }
+
+    /// This replica does not lead any more.
+    pub fn stepped_down(&self) {
+        self.lock().reign = None;
+    }
+
+    /// The state as it was last written.
+    pub fn publish(&self, state: Arc<State>) {
+        if let Some((_, _, shown)) = &mut self.lock().reign {
+            *shown = state;
+        }
+    }
+
+    /// Whether the state takes no more commands.
+    pub fn full(&self, full: bool) {
+        self.lock().full = full;
+    }
+
+    /// Counts an outcome.
+    pub fn count(&self, receipt: &Receipt) {
+        match (receipt.status, receipt.reason) {
+            (messages::Status::Refused, Some(reason)) => self.count_unreadable(reason),
+            (messages::Status::Succeeded | messages::Status::Failed | messages::Status::Refused, _) => {
+                let mut shown = self.lock();
+                shown.executed = shown.executed.saturating_add(1);
+            }
+        }
+    }
+
+    /// The link has changed: periods without the manager are counted, and a report is due once it is back.
+    pub fn link(&self, link: Link) {
+        let mut shown = self.lock();
+        match link {
+            Link::Offline => shown.offline_periods = shown.offline_periods.saturating_add(1),
+            Link::Connecting => {}
+            Link::Online => {
+                shown.status_changed = true;
+                shown.news = true;
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    /// Counts a refusal that nobody can be told of.
+    pub fn count_unreadable(&self, reason: Reason) {
+        let mut shown = self.lock();
+        let count = shown.refused.entry(reason.as_str()).or_default();
+        *count = count.saturating_add(1);
+    }
+
+    /// Counts a component that was restored.
+    pub fn count_repair(&self) {
+        let mut shown = self.lock();
+        shown.repaired = shown.repaired.saturating_add(1);
+    }
+
+    /// How `name` stands; none where nothing is wanted of it any more.
+    pub fn stands(&self, name: &ComponentName, condition: Option<Condition>) {
+        let trouble = |condition: &Option<Condition>| condition.as_ref().and_then(|c| c.trouble.clone());
+        let mut shown = self.lock();
+        let now = trouble(&condition);
+        let conditions = Arc::make_mut(&mut shown.conditions);
+        let before = match condition {
+            Some(condition) => conditions.insert(name.clone(), condition),
+            None => conditions.remove(name),
+        };
+        if trouble(&before) != now {
+            shown.status_changed = true;
+            shown.news = true;
+            self.changed.notify_all();
+        }
+    }
+
+    /// Asks for an inventory whose reading begins after this; the number that its
+    /// [`Event::Inventory`](crate::event::Event::Inventory) will have reached.
+    pub fn ask_inventory(&self) -> u64 {
+        let mut asked = 0;
+        self.tell(|shown| {
+            shown.asked = shown.asked.wrapping_add(1);
+            asked = shown.asked;
+        });
+        asked
+    }
+
+    /// All components as the watch found them.
+    pub fn listed(&self, components: Vec<(Sighting, Status)>) {
+        let found = components
+            .into_iter()
+            .map(|(sighting, status)| (sighting.name.clone(), (sighting, status).into()));
+        let found: BTreeMap<String, Live> = found.collect();
+        let mut live = self.live();
+        let differs = live.as_ref().is_some_and(|live| *live != found);
+        *live = Some(found);
+        drop(live);
+        if differs {
+            self.tell(|shown| shown.status_changed = true);
+        }
+    }
+
+    /// The components cannot be read.
+    pub fn unlisted(&self) {
+        *self.live() = None;
+    }
+
+    /// One component as the watch saw it.
+    pub fn seen(&self, sighting: Sighting, status: Status) {
+        let name = sighting.name.clone();
+        let found = Live::from((sighting, status));
+        let mut live = self.live();
+        let Some(live_now) = live.as_mut() else { return };
+        let before = live_now.insert(name.clone(), found);
+        let differs = before.map(|before| before.status) != live_now.get(&name).map(|now| now.status.clone());
+        drop(live);
+        if differs && self.kept(&name) {
+            self.tell(|shown| shown.status_changed = true);
+        }
+    }
+
+    /// One component is gone.
+    pub fn gone(&self, name: &str) {
+        if let Some(live) = self.live().as_mut() {
+            live.remove(name);
+        }
+        if self.kept(name) {
+            self.tell(|shown| shown.status_changed = true);
+        }
+    }
+
+    /// Whether a command asked for the component.
+    fn kept(&self, name: &str) -> bool {
+        let shown = self.lock();
+        let Some((_, _, state)) = &shown.reign else { return false };
+        ComponentName::parse(name)
+            .is_some_and(|name| state.component(&name).is_some_and(|component| component.desired.is_some()))
+    }
+
+    /// Waits for something new, at most `limit`.
+    pub fn wait(&self, limit: Duration) {
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |shown| !shown.news));
+    }
+
+    /// What is shown now; nothing of it is new after that.
+    #[must_use]
+    pub fn take(&self) -> Shown {
+        let mut shown = self.lock();
+        let copy = shown.clone();
+        shown.status_changed = false;
+        shown.news = false;
+        copy
+    }
+
+    /// The report's `components`: those that commands asked for, as they stand; null where they could not
+    /// be read (CONTRACT section 5).
+    #[must_use]
+    pub fn components(&self, shown: &Shown, state: &State) -> Value {
+        let live = self.live();
+        let Some(live) = live.as_ref() else { return Value::Null };
+        let row = |(name, component): (&ComponentName, &crate::rules::state::Component)| {
+            let desired = component.desired.as_ref()?;
+            let live = live.get(name.as_str());
+            let condition = shown.conditions.get(name);
+            let reference = condition.and_then(|condition| condition.reference.as_ref());
+            let trouble = condition.and_then(|condition| condition.trouble.as_deref());
+            let in_sync = trouble.is_none() && live.is_some_and(|live| reference == Some(&live.reference));
+            let status = live.map(|live| &live.status);
+            let reason = match (trouble, live, status) {
+                (Some(trouble), _, _) => Some(trouble),
+                (None, None, _) => Some("absent"),
+                (None, Some(_), Some(Status::TooLarge)) => Some("status_too_large"),
+                (None, Some(_), _) => None,
+            };
+            let mut row = json!({ "name": name, "sequence": desired.sequence, "in_sync": in_sync });
+            let members = [
+                ("reason", reason.map(Value::from)),
+                ("generation", live.map(|live| Value::from(live.reference.generation))),
+                (
+                    "status",
+                    status.and_then(|status| match status {
+                        Status::Here(status) => Some(status.clone()),
+                        Status::Absent | Status::TooLarge => None,
+                    }),
+                ),
+            ];
+            for (member, value) in members {
+                if let (Some(value), Some(row)) = (value, row.as_object_mut()) {
+                    row.insert(member.to_owned(), value);
+                }
+            }
+            Some(row)
+        };
+        Value::Array(state.components().filter_map(row).collect())
+    }
+}

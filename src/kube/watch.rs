@@ -1,0 +1,162 @@
+//! What the API server tells of the components: all of them once, then each change (Kubernetes API
+//! concepts, "efficient detection of changes"). Nothing here decides; a sighting is a hint to look.
+
+use super::{Kube, KubeError, components, list};
+use crate::rules::component::CREATED;
+use crate::rules::json::plain;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read};
+use std::time::Duration;
+
+/// Longest line of a watch, in bytes: one object with its managed fields, and what is around it.
+const LINE_BYTES: u64 = 8 * 1024 * 1024;
+/// Largest `status` that is kept, in bytes (CONTRACT section 5).
+const STATUS_BYTES: usize = 16 * 1024;
+/// How much longer than the server was told the client waits: then the stream is dead, however quiet.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// One component as it was seen, without its spec.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sighting {
+    /// `metadata.name`.
+    pub name: String,
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.generation`; 0 where the server gives none.
+    pub generation: i64,
+    /// The annotation `platform.navin.ai/created`, where the agent made it.
+    pub created: Option<u64>,
+    /// Whether it is being deleted.
+    pub terminating: bool,
+}
+
+/// `status` of a component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Status {
+    /// It has none.
+    Absent,
+    /// It has this.
+    Here(Value),
+    /// More than 16 KiB.
+    TooLarge,
+}
+
+/// One line of a watch.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    /// Made or changed.
+    Seen(Sighting, Status),
+    /// Deleted: its name.
+    Gone(String),
+    /// Nothing but a newer `resourceVersion`.
+    Bookmark,
+    /// The stream has failed; what is known is to be read anew. 410 says that the version is too old.
+    Failed(String),
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(default)]
+    metadata: Option<Metadata>,
+    #[serde(default, deserialize_with = "plain::deserialize")]
+    status: Value,
+    /// Of a Status.
+    #[serde(default)]
+    code: Option<u16>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    name: Option<String>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    generation: Option<i64>,
+    deletion_timestamp: Option<String>,
+    annotations: Option<BTreeMap<String, Option<String>>>,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    r#type: String,
+    object: Item,
+}
+
+/// Reads all components, and the version from which [`open`] goes on. A missing kind is an error, never an
+/// empty list.
+///
+/// # Errors
+///
+/// What happened, for people.
+pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), String> {
+    let whole = list::all::<Item>(kube, &components::collection(kube)).map_err(|e| e.to_string())?;
+    Ok((whole.items.into_iter().map(Item::seen).collect(), whole.resource_version))
+}
+
+/// A watch that is open.
+pub struct Watch(BufReader<Box<dyn Read + Send>>);
+
+/// Watches the components from `version` on; the server ends it after `limit`.
+///
+/// # Errors
+///
+/// See [`KubeError`]; 410 comes as `Unavailable`.
+pub fn open(kube: &Kube, version: &str, limit: Duration) -> Result<Watch, KubeError> {
+    let seconds = limit.as_secs();
+    let path = components::collection(kube);
+    let path =
+        format!("{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}");
+    let response = kube.stream(&path, limit.saturating_add(SILENCE))?;
+    Ok(Watch(BufReader::new(response.body)))
+}
+
+impl Watch {
+    /// The next change with its `resourceVersion`; none at the stream's orderly end.
+    ///
+    /// # Errors
+    ///
+    /// The stream broke, or was silent for too long.
+    pub fn read(&mut self) -> Result<Option<(Change, Option<String>)>, String> {
+        let mut line = Vec::new();
+        let read = (&mut self.0).take(LINE_BYTES).read_until(b'\n', &mut line);
+        read.map_err(|e| e.to_string())?;
+        if line.is_empty() {
+            return Ok(None);
+        }
+        let line: Line = serde_json::from_slice(&line).map_err(|e| format!("not a line of a watch: {e}"))?;
+        let version = line.object.metadata.as_ref().and_then(|m| m.resource_version.clone());
+        let change = match line.r#type.as_str() {
+            "ADDED" | "MODIFIED" => {
+                let (sighting, status) = line.object.seen();
+                Change::Seen(sighting, status)
+            }
+            "DELETED" => Change::Gone(line.object.seen().0.name),
+            "BOOKMARK" => Change::Bookmark,
+            "ERROR" => Change::Failed(format!("code {}", line.object.code.unwrap_or_default())),
+            other => Change::Failed(format!("unknown event {other:?}")),
+        };
+        Ok(Some((change, version)))
+    }
+}
+
+impl Item {
+    fn seen(self) -> (Sighting, Status) {
+        let metadata = self.metadata.unwrap_or_default();
+        let mut annotations = metadata.annotations.unwrap_or_default();
+        let status = match self.status {
+            Value::Null => Status::Absent,
+            status if status.to_string().len() > STATUS_BYTES => Status::TooLarge,
+            status => Status::Here(status),
+        };
+        let sighting = Sighting {
+            name: metadata.name.unwrap_or_default(),
+            uid: metadata.uid.unwrap_or_default(),
+            generation: metadata.generation.unwrap_or_default(),
+            created: annotations.remove(CREATED).flatten().and_then(|text| text.parse().ok()),
+            terminating: metadata.deletion_timestamp.is_some(),
+        };
+        (sighting, status)
+    }
+}

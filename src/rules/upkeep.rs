@@ -1,0 +1,128 @@
+//! Keeping what was approved: what to do about one component, given how it stands (CONTRACT sections 6, 7).
+//!
+//! Drift is judged by uid and generation: the generation of our own last write is the reference, so that
+//! what the CRD's defaults or an admission webhook made of the spec is no drift, and every later change is.
+
+use super::component::{self, Author, Write};
+use super::kubernetes::Object;
+use super::names::ComponentName;
+use super::state::State;
+use serde_json::{Map, Value};
+use std::time::Duration;
+
+#[cfg(test)]
+mod tests;
+
+/// Repairs of one component within [`WINDOW`] after which it counts as contested.
+const REPAIRS: usize = 5;
+/// The pause between two repairs of a contested component; a component that stood as long is not contested.
+const WINDOW: Duration = Duration::from_mins(10);
+
+/// An object as our last write left it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reference {
+    /// `metadata.uid`.
+    pub uid: String,
+    /// `metadata.generation`.
+    pub generation: i64,
+}
+
+impl Reference {
+    /// The object as it is now.
+    #[must_use]
+    pub fn of(object: &Object) -> Self {
+        Self { uid: object.uid().unwrap_or("").to_owned(), generation: object.generation() }
+    }
+}
+
+/// What a component is to be; its envelope was verified just now.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The signed spec.
+    pub spec: Map<String, Value>,
+    /// The command that asked for it.
+    pub author: Author,
+}
+
+/// What to do about a component.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Upkeep {
+    /// It is as it should be.
+    InSync,
+    /// Nothing is wanted, and what is there, if anything, is not ours to remove.
+    Leave,
+    /// It is being deleted, and not written to until it is gone.
+    Wait,
+    /// A create of ours that landed late: to be deleted.
+    RemoveLate(Write),
+    /// To be made what was signed.
+    Restore(Write),
+}
+
+/// Decides, given a fresh reading of the component; `bare` where its metadata takes nothing of ours.
+#[must_use]
+pub fn decide(
+    name: &ComponentName,
+    live: Option<&Object>,
+    state: &State,
+    wanted: Option<&Wanted>,
+    reference: Option<&Reference>,
+    (namespace, bare): (&str, bool),
+) -> Upkeep {
+    if let Some(live) = live
+        && component::created_by(live).is_some_and(|created| state.is_late_create(name, created))
+    {
+        return remove(live);
+    }
+    let Some(Wanted { spec, author }) = wanted else { return Upkeep::Leave };
+    let Some(live) = live else {
+        return Upkeep::Restore(Write::Create(component::created(namespace, name, spec, author)));
+    };
+    if live.terminating() {
+        return Upkeep::Wait;
+    }
+    if component::same_spec(live, spec) || reference == Some(&Reference::of(live)) {
+        return Upkeep::InSync;
+    }
+    Upkeep::Restore(Write::Replace(component::replaced(live, spec, author, bare)))
+}
+
+fn remove(live: &Object) -> Upkeep {
+    match (live.terminating(), live.uid(), live.resource_version()) {
+        (false, Some(uid), Some(version)) => {
+            Upkeep::RemoveLate(Write::Delete { uid: uid.to_owned(), resource_version: version.to_owned() })
+        }
+        (_, _, _) => Upkeep::Wait,
+    }
+}
+
+/// The repairs of one component: a hand that changes it again and again is met with pauses.
+#[derive(Clone, Debug, Default)]
+pub struct Repairs {
+    recent: Vec<Duration>,
+    contested: bool,
+}
+
+impl Repairs {
+    /// When a drift that was noticed at `noticed` may be repaired.
+    pub fn due(&mut self, noticed: Duration) -> Duration {
+        let Some(again) = self.recent.last().map(|last| last.saturating_add(WINDOW)) else { return noticed };
+        if noticed >= again {
+            *self = Self::default();
+        }
+        if self.contested { again } else { noticed }
+    }
+
+    /// Notes a repair.
+    pub fn made(&mut self, at: Duration) {
+        self.recent.retain(|repair| at.saturating_sub(*repair) < WINDOW);
+        self.recent.push(at);
+        self.contested |= self.recent.len() >= REPAIRS;
+    }
+
+    /// Whether somebody keeps changing the component.
+    #[must_use]
+    pub fn contested(&self) -> bool {
+        self.contested
+    }
+}

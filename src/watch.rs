@@ -1,0 +1,158 @@
+//! The watch of the components: while this replica leads, tells the leader and the board what is there and
+//! what changes. A list, then a watch from its version; after any doubt a list again, and one every ten
+//! minutes all the same, so that nothing rests on the stream alone.
+
+use crate::board::Board;
+use crate::clock::Clock;
+use crate::event::Event;
+use crate::kube::Kube;
+use crate::kube::watch::{self, Change};
+use crate::leadership::Permit;
+use crate::rules::backoff::Backoff;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::Duration;
+
+/// Shortest watch that is asked for, in seconds; the longest is [`SPREAD_S`] longer, so that replicas and
+/// agents do not begin anew together.
+const SHORTEST_S: u64 = 240;
+/// See [`SHORTEST_S`].
+const SPREAD_S: u64 = 50;
+/// Age of the list at which a watch is followed by another list.
+const RELIST: Duration = Duration::from_mins(9);
+/// Least time between two lists.
+const LEAST: Duration = Duration::from_secs(5);
+/// A watch that lasted as long did work: the next failure is the first.
+const WORKED: Duration = Duration::from_secs(10);
+/// Least time from one watch to the next.
+const SHORT: Duration = Duration::from_secs(1);
+/// Longest wait for the leadership before it is looked for again.
+const IDLE: Duration = Duration::from_hours(1);
+
+/// The watching side.
+pub struct Watcher {
+    /// The API server, with a connection of the watch's own.
+    pub kube: Kube,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Whether this replica leads.
+    pub permit: Arc<Permit>,
+    /// Who decides what a sighting means.
+    pub leader: SyncSender<Event>,
+    /// Who shows it.
+    pub board: Arc<Board>,
+    /// Where the watch stands.
+    pub progress: Progress,
+}
+
+/// What the watch remembers between two steps.
+#[derive(Default)]
+pub struct Progress {
+    /// The version up to which everything is known; none where a list is needed.
+    version: Option<String>,
+    listed: Option<Duration>,
+    backoff: Backoff,
+    /// The last failure, to be logged once.
+    trouble: Option<String>,
+}
+
+impl Watcher {
+    /// The thread: watches until the process ends.
+    pub fn run(mut self) {
+        while !self.permit.closing() {
+            if !self.leads() {
+                self.progress.version = None;
+                self.permit.wait(IDLE);
+                continue;
+            }
+            let pause = self.step();
+            if !pause.is_zero() {
+                self.clock.sleep(pause);
+            }
+        }
+    }
+
+    fn leads(&self) -> bool {
+        self.permit.tenure(self.clock.monotonic()).is_some()
+    }
+
+    /// Lists, or watches until the stream ends; how long to pause before the next step.
+    pub fn step(&mut self) -> Duration {
+        let began = self.clock.monotonic();
+        let watching = self.progress.version.is_some();
+        let done = match self.progress.version.take() {
+            Some(version) => self.watch(version),
+            None => match self.progress.listed.map(|listed| listed.saturating_add(LEAST)) {
+                Some(least) if began < least => return least.saturating_sub(began),
+                Some(_) | None => self.list(began),
+            },
+        };
+        let took = self.clock.monotonic().saturating_sub(began);
+        if took >= WORKED {
+            self.progress.backoff.reset();
+        }
+        match done {
+            // A server that ends every watch at once is not asked again at once.
+            Ok(()) => SHORT.saturating_sub(if watching { took } else { SHORT }),
+            Err(why) => {
+                if self.progress.trouble.as_ref() != Some(&why) {
+                    log::warn!("components not watched error={why:?}");
+                    self.progress.trouble = Some(why);
+                }
+                self.progress.backoff.next(self.clock.random())
+            }
+        }
+    }
+
+    fn list(&mut self, now: Duration) -> Result<(), String> {
+        self.progress.listed = Some(now);
+        let (components, version) = watch::list(&self.kube).inspect_err(|_| self.board.unlisted())?;
+        let sightings = components.iter().map(|(sighting, _)| sighting.clone()).collect();
+        self.board.listed(components);
+        self.tell(Event::Listed(sightings));
+        self.progress.version = Some(version);
+        if self.progress.trouble.take().is_some() {
+            log::info!("components watched again");
+        }
+        Ok(())
+    }
+
+    /// Keeps the version only where nothing can have been missed.
+    fn watch(&mut self, mut version: String) -> Result<(), String> {
+        let random = self.clock.random().checked_rem(SPREAD_S).unwrap_or(0);
+        let limit = Duration::from_secs(SHORTEST_S.saturating_add(random));
+        let mut stream = watch::open(&self.kube, &version, limit).map_err(|e| e.to_string())?;
+        while let Some((change, newer)) = stream.read()? {
+            if let Some(newer) = newer {
+                version = newer;
+            }
+            match change {
+                Change::Seen(sighting, status) => {
+                    self.board.seen(sighting.clone(), status);
+                    self.tell(Event::Seen(sighting));
+                }
+                Change::Gone(name) => {
+                    self.board.gone(&name);
+                    self.tell(Event::Gone(name));
+                }
+                Change::Bookmark => {}
+                Change::Failed(why) => return Err(why),
+            }
+            if !self.leads() {
+                return Ok(());
+            }
+        }
+        let age = self.progress.listed.map(|listed| self.clock.monotonic().saturating_sub(listed));
+        if age.is_some_and(|age| age < RELIST) {
+            self.progress.version = Some(version);
+        }
+        Ok(())
+    }
+
+    /// Blocks while the leader is busy: nothing more is read than can be taken.
+    fn tell(&self, event: Event) {
+        if self.leader.send(event).is_err() {
+            log::debug!("the leader thread has ended");
+        }
+    }
+}
