@@ -1,14 +1,17 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
-//! [`lab`] is what the scenarios share; [`signer`] and [`gateway`] play the manager where the real one
+//! [`lab`] and [`inbox_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where the real one
 //! would never do what a scenario needs. The rest is one theme a module.
 
 mod gateway;
+mod inbox_lab;
 mod lab;
 mod signer;
 
 mod components;
 mod drift;
+mod inbox;
+mod inbox_folder;
 mod inventory;
 mod lifecycle;
 mod receipts;
