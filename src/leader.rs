@@ -10,6 +10,8 @@ mod intake;
 mod link;
 mod store;
 mod takeover;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use crate::board::Board;

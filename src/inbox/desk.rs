@@ -59,10 +59,10 @@ struct Inner {
 
 /// What is new.
 #[derive(Default)]
-pub(super) struct News {
-    pub(super) replies: Vec<(Ticket, Reply)>,
-    pub(super) hint: bool,
-    pub(super) reigns_ended: u64,
+pub(crate) struct News {
+    pub(crate) replies: Vec<(Ticket, Reply)>,
+    pub(crate) hint: bool,
+    pub(crate) reigns_ended: u64,
 }
 
 /// The meeting place.
@@ -138,7 +138,7 @@ impl Desk {
     }
 
     /// The inbox: this file is handed over.
-    pub(super) fn open(&self, ticket: Ticket) {
+    pub(crate) fn open(&self, ticket: Ticket) {
         self.lock().open.insert(ticket, None);
     }
 
@@ -147,7 +147,7 @@ impl Desk {
         self.lock().open.remove(&ticket);
     }
 
-    pub(super) fn take(&self) -> News {
+    pub(crate) fn take(&self) -> News {
         let mut inner = self.lock();
         inner.news = false;
         News {

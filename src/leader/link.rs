@@ -16,6 +16,12 @@ pub(super) struct Watched {
 }
 
 impl Watched {
+    /// How it was judged last.
+    #[cfg(test)]
+    pub(super) fn now(&self) -> Option<Link> {
+        self.link
+    }
+
     /// When to look again.
     pub(super) fn due(&self) -> Duration {
         self.look_at

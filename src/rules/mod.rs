@@ -24,5 +24,5 @@ pub mod names;
 pub mod state;
 pub mod upkeep;
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;
 pub mod verdict;

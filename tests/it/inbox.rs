@@ -264,3 +264,18 @@ fn a_restart_answers_what_was_left_unanswered() {
     assert_eq!((&outcome["status"], &outcome["source"]), (&json!("succeeded"), &json!("inbox")), "{receipt}");
     wait_log(&agent, "inbox answered");
 }
+
+#[test]
+fn a_file_in_the_inboxes_of_two_replicas_runs_once() {
+    let scripted = Scripted::start("inbox-two", &json!({ "lease_duration_s": 3 }));
+    let first = online(&scripted);
+    let envelope = scripted.signer.sign(&scripted.signer.apply("ingress", 1, &json!({ "replicas": 1 })));
+    let outcome = answer(&first, "file", &envelope);
+    let second = scripted.world.agent_with(options(&scripted.world, "agent-b"));
+    put(&second, "file", envelope.to_string());
+    first.process().terminate();
+    assert_eq!(first.process().wait_exit(BOUND), Some(0));
+    let replayed = receipt(&second, "file");
+    assert_eq!((&replayed["reason"], &replayed["original"]), (&json!("nonce_replayed"), &outcome));
+    assert_eq!(live(&scripted.world, "ingress")["metadata"]["generation"], 1, "one act");
+}

@@ -6,6 +6,7 @@
 mod gateway;
 mod inbox_lab;
 mod lab;
+mod proxy;
 mod signer;
 
 mod components;
@@ -14,6 +15,7 @@ mod inbox;
 mod inbox_folder;
 mod inventory;
 mod lifecycle;
+mod offline;
 mod receipts;
 mod refusals;
 mod rights;
