@@ -171,6 +171,11 @@ impl Gateway {
         self.contact.answered()
     }
 
+    #[cfg(test)]
+    pub(crate) fn contact_for_tests(&self) -> &Contact {
+        &self.contact
+    }
+
     /// Waits until another request than the one of `sent` (monotonic) was answered 2xx, at most `limit`.
     pub fn await_answer(&self, sent: Duration, limit: Duration) {
         self.contact.await_answer(sent, limit);

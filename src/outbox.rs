@@ -4,6 +4,9 @@
 //! The queue needs no size of its own: recorded receipts are bounded by the state that holds them, the rest
 //! by `UNRECORDED_MOST`. The leader never waits for it.
 
+#[cfg(test)]
+mod tests;
+
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
@@ -112,7 +115,7 @@ impl Queue {
     fn unanswered(&self, id: u64, answered: Option<Duration>, now: Duration) -> bool {
         let mut inner = self.lock();
         let Some(p) = inner.pending.iter_mut().find(|p| p.id == id) else { return false };
-        p.failed_at.replace(now).is_some_and(|before| answered > Some(before))
+        p.failed_at.replace(now).is_some_and(|before| answered >= Some(before))
     }
 
     fn postpone(&self, id: u64, pause: impl FnOnce(&mut Backoff) -> Duration, now: Duration) {
