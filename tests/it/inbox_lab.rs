@@ -98,22 +98,28 @@ pub(crate) fn submit(inbox: &Path, wait_s: u64, command: &str) -> (Option<i32>, 
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
-/// Registers and signs a command at the manager, which need not run: the file that an operator carries.
+/// Registers and signs a command at the manager, which need not run, and has the file verified: what an
+/// operator does before carrying it to a cluster.
 pub(crate) fn signed(world: &World, operation: &str, arguments: &Value) -> Value {
-    let text = world.manager.run(&[
-        "sign",
-        "--data",
-        "data",
-        "--tenant",
-        world.tenant_id(),
-        "--cluster",
-        world.cluster_id(),
-        "--operation",
-        operation,
-        "--arguments",
-        &arguments.to_string(),
-    ]);
-    serde_json::from_str(&text).expect("an envelope")
+    let (tenant, cluster) = (world.tenant_id(), world.cluster_id());
+    let arguments = arguments.to_string();
+    world.manager.run(
+        &[
+            &["sign", "--data", "data", "--tenant", tenant, "--cluster", cluster][..],
+            &["--operation", operation, "--arguments", &arguments, "--out", "command.json"],
+        ]
+        .concat(),
+    );
+    let file = world.folder().join("command.json");
+    let verified = Command::new(cargo_binary("navin-cluster-agent"))
+        .arg("verify")
+        .arg(&file)
+        .arg("--identity-dir")
+        .arg(&world.identity_dir)
+        .output()
+        .expect("verify runs");
+    assert_eq!(verified.status.code(), Some(0), "{verified:?}");
+    serde_json::from_slice(&fs::read(file).expect("the signed command")).expect("an envelope")
 }
 
 /// The `command_id` of an envelope.
