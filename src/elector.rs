@@ -270,6 +270,7 @@ impl Elector {
         let now = micro_time(self.clock.wall());
         let mut holding = self.holding(held.hold.transitions, &held.acquire_time, &now);
         holding.holder = "";
+        self.permit.saw_holder("");
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(_) => log::info!("lease released transitions={}", held.hold.transitions),
             Err(error) => log::warn!("lease not released error={:?}", error.to_string()),
@@ -296,6 +297,7 @@ impl Elector {
 
     fn observe(&mut self, lease: Option<&Object>) {
         let record = lease.map(|lease| LeaseRecord::read(&lease.0));
+        self.permit.saw_holder(record.as_ref().map_or("", |record| &record.holder));
         self.observer.observe(record, self.clock.monotonic());
     }
 

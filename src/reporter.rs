@@ -98,7 +98,8 @@ impl Reporter {
         if asked {
             self.progress.answered = shown.asked;
             let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
-            if self.leader.send(Event::Inventory { result, asked: shown.asked }).is_err() {
+            let whole = Arc::new(inventory.clone());
+            if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
         }
@@ -182,7 +183,7 @@ impl Reporter {
                 "executed": shown.executed,
                 "refused": shown.refused,
                 "drift_repaired": shown.repaired,
-                "offline_periods": 0,
+                "offline_periods": shown.offline_periods,
             },
             "components": self.board.components(shown, state),
         })

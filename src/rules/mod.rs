@@ -4,8 +4,9 @@
 //! and [`report`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
 //! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
 //! [`component`] say what an object means, [`execution`] what to do next about an accepted command,
-//! [`upkeep`] about a component that stands; [`link`], [`election`],
-//! [`backoff`], [`pace`] and [`certificate`] decide on times that the caller brings.
+//! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`], [`pace`] and
+//! [`certificate`] decide on times that the caller brings; [`inbox`] says which files of the break-glass
+//! folder are commands.
 
 pub mod backoff;
 pub mod certificate;
@@ -15,6 +16,7 @@ pub mod election;
 pub mod envelope;
 pub mod execution;
 pub mod form;
+pub mod inbox;
 pub mod json;
 pub mod kubernetes;
 pub mod link;
@@ -25,5 +27,5 @@ pub mod report;
 pub mod state;
 pub mod upkeep;
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;
 pub mod verdict;
