@@ -149,8 +149,9 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     let clock = SystemClock::new();
     loop {
         match woken.recv_timeout(STOP_LIMIT.saturating_sub(clock.monotonic())) {
-            Ok(Wake::Ended("leader")) => permit.leader_has_stopped(),
-            Ok(Wake::Ended("lease")) => break,
+            Ok(Wake::Ended("leader")) if permit.holds() => permit.leader_has_stopped(),
+            // A follower's lease thread may be watching the Lease, and has nothing to release.
+            Ok(Wake::Ended("leader" | "lease")) => break,
             Ok(Wake::Ended(_) | Wake::Signal(_)) => {}
             Err(_) => {
                 log::warn!("stopping without an orderly release: a call did not return in time");

@@ -7,11 +7,13 @@
 mod gateway;
 mod lab;
 mod signer;
+mod webhook;
 mod wired;
 
 mod components;
 mod crash;
 mod drift;
+mod drift_faults;
 mod durability;
 mod election;
 mod ending;
