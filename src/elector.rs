@@ -222,12 +222,6 @@ impl Elector {
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
             }
-            // Another was faster: who it is, the next look tells.
-            Err(KubeError::Conflict(message)) => {
-                self.permit.let_go();
-                log::info!("lease not taken error={message:?}");
-                self.retry()
-            }
             Err(error) => {
                 self.permit.let_go();
                 self.trouble("lease not taken", &error);
@@ -239,15 +233,14 @@ impl Elector {
     /// Says what does not work: at once where it is something new, else once a minute.
     fn trouble(&mut self, what: &str, error: &KubeError) {
         let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
-        match &self.trouble {
-            Some((said, at)) if *said == text && now.saturating_sub(*at) < SAY_AGAIN => {
-                log::debug!("{text}");
-            }
-            Some(_) | None => {
-                log::warn!("{text}");
-                self.trouble = Some((text, now));
-            }
+        let same = |(said, at): &(String, Duration)| *said == text && now.saturating_sub(*at) < SAY_AGAIN;
+        if self.trouble.as_ref().is_some_and(same) {
+            return log::debug!("{text}");
         }
+        // A conflict says that another was faster, which is nothing bad.
+        let conflict = matches!(error, KubeError::Conflict(_));
+        log::log!(if conflict { log::Level::Info } else { log::Level::Warn }, "{text}");
+        self.trouble = Some((text, now));
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {
