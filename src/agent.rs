@@ -1,8 +1,9 @@
 //! `run`: builds the parts, starts the threads, and waits for a signal.
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
-//! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox (its
-//! folder), signals. They are joined by one bounded channel of [`Event`] into the leader, and by the [`Permit`]. A thread that ends takes the
+//! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), events
+//! (Events), inbox (its folder), signals. They are joined by one bounded channel of [`Event`] into the leader,
+//! and by the [`Permit`]. A thread that ends takes the
 //! process with it.
 
 mod parts;
@@ -66,6 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let outbox = parts.outbox()?;
     let reporter = parts.reporter()?;
     let inbox = parts.inbox();
+    let crier = parts.crier()?;
 
     // Before anything is said: whoever reads the first line may send a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
@@ -95,6 +97,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     if let Some(inbox) = inbox {
         start("inbox", Box::new(move || inbox.run()))?;
     }
+    start("events", Box::new(move || crier.run()))?;
     await_end(&woken, &parts.permit, &parts.events)
 }
 
@@ -152,8 +155,9 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     let clock = SystemClock::new();
     loop {
         match woken.recv_timeout(STOP_LIMIT.saturating_sub(clock.monotonic())) {
-            Ok(Wake::Ended("leader")) => permit.leader_has_stopped(),
-            Ok(Wake::Ended("lease")) => break,
+            Ok(Wake::Ended("leader")) if permit.holds() => permit.leader_has_stopped(),
+            // A follower's lease thread may be watching the Lease, and has nothing to release.
+            Ok(Wake::Ended("leader" | "lease")) => break,
             Ok(Wake::Ended(_) | Wake::Signal(_)) => {}
             Err(_) => {
                 log::warn!("stopping without an orderly release: a call did not return in time");

@@ -104,9 +104,9 @@ impl Board {
         }
     }
 
-    /// Whether the state takes no more commands.
-    pub fn full(&self, full: bool) {
-        self.lock().full = full;
+    /// Whether the state takes no more commands; whether that is new.
+    pub fn full(&self, full: bool) -> bool {
+        std::mem::replace(&mut self.lock().full, full) != full
     }
 
     /// Counts an outcome.

@@ -11,8 +11,12 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// How often a follower reads the Lease at most: a release is seen within this.
-const LOOK: Duration = Duration::from_secs(2);
+/// How often a follower reads the Lease where it cannot watch it: a release is seen within this.
+const LOOK: Duration = Duration::from_millis(1_500);
+/// A watch that ended sooner is not followed by another at once.
+const SHORT: Duration = Duration::from_secs(1);
+/// How often the same trouble is said.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
@@ -33,6 +37,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
+    /// What went wrong last, and when it was said.
+    trouble: Option<(String, Duration)>,
 }
 
 impl Elector {
@@ -47,7 +53,7 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None }
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, trouble: None }
     }
 
     /// Our `holderIdentity`.
@@ -77,6 +83,7 @@ impl Elector {
             if let Some(held) = self.held.take() {
                 log::warn!("lease left to others for_s={}", rest.as_secs());
                 self.release(&held);
+                self.permit.let_go();
             }
             return rest.min(self.look());
         }
@@ -106,6 +113,7 @@ impl Elector {
             Action::StepDown | Action::Create | Action::Take { .. } => {
                 log::warn!("lease lost transitions={}", held.hold.transitions);
                 self.permit.revoke();
+                self.permit.let_go();
                 self.tell_leader();
                 Duration::ZERO
             }
@@ -118,6 +126,7 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
@@ -126,7 +135,7 @@ impl Elector {
                 Duration::ZERO
             }
             Err(error) => {
-                log::warn!("lease not renewed error={:?}", error.to_string());
+                self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
                 if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
                     self.observe(found.as_ref());
@@ -144,7 +153,7 @@ impl Elector {
         let found = match self.read() {
             Ok(found) => found,
             Err(error) => {
-                log::warn!("lease unreadable error={:?}", error.to_string());
+                self.trouble("lease unreadable", &error);
                 return self.look();
             }
         };
@@ -153,12 +162,51 @@ impl Elector {
         match self.observer.decide(&self.me, None, state_exists, self.clock.monotonic()) {
             Action::Create => self.take(None, 0, !state_exists),
             Action::Take { transitions } => self.take(found.as_ref(), transitions, false),
-            Action::Wait(pause) => pause.min(self.look()),
+            Action::Wait(rest) => self.linger(found.as_ref(), rest),
             Action::Renew | Action::StepDown => self.look(),
         }
     }
 
+    /// Watches the Lease until there may be something to do, or for the `rest` of its holder's time.
+    fn linger(&mut self, found: Option<&Object>, rest: Duration) -> Duration {
+        let (began, look) = (self.clock.monotonic(), rest.min(self.look()));
+        let Some(version) = found.and_then(Object::resource_version) else { return look };
+        if rest.as_secs() == 0 {
+            return rest;
+        }
+        let mut watch = match lease::watch(&self.kube, version, rest.as_secs()) {
+            Ok(watch) => watch,
+            Err(error) => {
+                log::info!("lease not watched, read instead error={:?}", error.to_string());
+                return look;
+            }
+        };
+        loop {
+            match watch.read() {
+                Ok(Some(lease)) => {
+                    self.observe(Some(&lease));
+                    let now = self.clock.monotonic();
+                    if !matches!(self.observer.decide(&self.me, None, true, now), Action::Wait(_)) {
+                        return Duration::ZERO;
+                    }
+                }
+                Ok(None) if self.clock.monotonic().saturating_sub(began) >= SHORT => return Duration::ZERO,
+                Ok(None) => return look,
+                Err(error) => {
+                    log::info!("lease watch broke error={error:?}");
+                    return look;
+                }
+            }
+            if self.permit.closing() {
+                return Duration::ZERO;
+            }
+        }
+    }
+
     fn take(&mut self, read: Option<&Object>, transitions: u32, first_start: bool) -> Duration {
+        if !self.permit.begin_take() {
+            return Duration::ZERO;
+        }
         let sent = self.clock.monotonic();
         let time = micro_time(self.clock.wall());
         self.observer.attempt(transitions);
@@ -169,13 +217,35 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
             }
-            Err(error) => {
-                log::info!("lease not taken error={:?}", error.to_string());
+            // Another was faster: who it is, the next look tells.
+            Err(KubeError::Conflict(message)) => {
+                self.permit.let_go();
+                log::info!("lease not taken error={message:?}");
                 self.retry()
+            }
+            Err(error) => {
+                self.permit.let_go();
+                self.trouble("lease not taken", &error);
+                if matches!(error, KubeError::Refused { .. }) { self.look() } else { self.retry() }
+            }
+        }
+    }
+
+    /// Says what does not work: at once where it is something new, else once a minute.
+    fn trouble(&mut self, what: &str, error: &KubeError) {
+        let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
+        match &self.trouble {
+            Some((said, at)) if *said == text && now.saturating_sub(*at) < SAY_AGAIN => {
+                log::debug!("{text}");
+            }
+            Some(_) | None => {
+                log::warn!("{text}");
+                self.trouble = Some((text, now));
             }
         }
     }

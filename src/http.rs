@@ -33,6 +33,8 @@ pub enum Method {
     Post,
     /// Replaces.
     Put,
+    /// Changes some members (JSON Merge Patch).
+    Patch,
     /// Deletes; may carry a body (Kubernetes DeleteOptions).
     Delete,
 }
@@ -169,12 +171,15 @@ impl HttpsClient {
             Method::Get => "GET",
             Method::Post => "POST",
             Method::Put => "PUT",
+            Method::Patch => "PATCH",
             Method::Delete => "DELETE",
         };
         let mut builder =
             ureq::http::Request::builder().method(method).uri(format!("{}{}", self.base, request.path));
         if request.body.is_some() {
-            builder = builder.header("content-type", "application/json");
+            let merge = request.method == Method::Patch;
+            let kind = if merge { "application/merge-patch+json" } else { "application/json" };
+            builder = builder.header("content-type", kind);
         }
         if let Some(token) = self.token.as_ref().and_then(TokenFile::read) {
             builder = builder.header("authorization", format!("Bearer {token}"));

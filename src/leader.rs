@@ -21,10 +21,13 @@ use crate::gateway::Contact;
 use crate::inbox::{Desk, Reply};
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
+use crate::notices::{About, Notices};
 use crate::outbox;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
+use crate::rules::pace::Pace;
 use crate::rules::verdict::Trust;
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,10 +67,14 @@ pub struct World {
     pub board: Arc<Board>,
     /// Where files of the inbox are answered.
     pub desk: Arc<Desk>,
+    /// What people are told.
+    pub notices: Arc<Notices>,
     /// Keys and configuration.
     pub trust: Trust,
     /// Our pod's name, for receipts.
     pub replica: String,
+    /// What was written of the state in the last minute.
+    pub pace: Cell<Pace>,
 }
 
 struct Delivery {
@@ -176,6 +183,9 @@ impl Leader {
             Ok(pause) => pause,
             Err(stop) => {
                 log::warn!("stepping back: {stop}");
+                if let Stop::StateChanged(_) = &stop {
+                    self.world.notices.warning("StateConflict", About::Pod, &stop.to_string());
+                }
                 self.step_down("begins anew from what the cluster holds");
                 match stop {
                     // The next renewal that succeeds shows that we lead all the same.
@@ -205,6 +215,11 @@ impl Leader {
             self.take_over(tenure)?;
         }
         self.watch_link()?;
+        let pause = store::pause(&self.world);
+        if !pause.is_zero() {
+            log::warn!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
+            return Ok(pause);
+        }
         self.intake()?;
         let more = self.execute()?;
         self.write_acknowledgements()?;

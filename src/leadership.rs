@@ -35,6 +35,8 @@ struct Grant {
     tenure: Option<Arc<Tenure>>,
     until: Duration,
     closing: bool,
+    /// The Lease is ours, or may be as soon as a take that was sent is answered.
+    holds: bool,
     leader_stopped: bool,
     resigned_until: Duration,
     /// What was resigned from: a renewal that was under way does not bring it back.
@@ -103,6 +105,25 @@ impl Permit {
         grant.closing = true;
         grant.tenure = None;
         self.changed.notify_all();
+    }
+
+    /// About to take the Lease; false where the process is ending, and nobody would release it.
+    #[must_use]
+    pub fn begin_take(&self) -> bool {
+        let mut grant = self.lock();
+        grant.holds = !grant.closing;
+        grant.holds
+    }
+
+    /// The Lease is not ours, or was released.
+    pub fn let_go(&self) {
+        self.lock().holds = false;
+    }
+
+    /// Whether there is a Lease to be released.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.lock().holds
     }
 
     /// The leader thread has ended: no write is under way, and the Lease may be released.

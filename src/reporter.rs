@@ -7,12 +7,14 @@ use crate::event::Event;
 use crate::gateway::{Contact, Gateway};
 use crate::identity::Identity;
 use crate::kube::{Kube, inventory};
+use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
 use crate::rules::names::format_time;
+use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -37,6 +39,8 @@ pub struct Reporter {
     pub board: Arc<Board>,
     /// Where an inventory that was asked for goes.
     pub leader: SyncSender<Event>,
+    /// What people are told.
+    pub notices: Arc<Notices>,
     /// Who we are.
     pub identity: Arc<Identity>,
     /// Our pod's name.
@@ -104,6 +108,7 @@ impl Reporter {
         if self.progress.kept.as_deref() != Some(&revision) {
             set(&mut report, "inventory", inventory);
         }
+        fit(&mut report, REPORT_LIMIT);
         self.progress.sent = Some(self.clock.monotonic());
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
@@ -153,6 +158,7 @@ impl Reporter {
         let link =
             Link::judge(self.clock.monotonic(), since, self.contact.answered(), config.offline_after());
         let counts = state.counts();
+        self.warn_of_time();
         json!({
             "type": "navin.report/v1",
             "tenant_id": config.tenant_id,
@@ -181,6 +187,30 @@ impl Reporter {
             },
             "components": self.board.components(shown, state),
         })
+    }
+}
+
+/// Time left on the certificate below which people are told.
+const EXPIRING: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// Offset of the gateway's clock from ours above which people are told, in milliseconds.
+const SKEW_MS: i64 = 60_000;
+
+impl Reporter {
+    /// Tells people of what will stop the agent if nobody acts.
+    fn warn_of_time(&self) {
+        let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > SKEW_MS);
+        if let Some(offset) = skew {
+            let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
+            self.notices.warning("ClockSkew", About::Pod, &message);
+        }
+        let end = self.identity.certificate_not_after;
+        let left = end.map(|end| end.duration_since(self.clock.wall()));
+        if let (Some(end), Some(left)) = (end, left)
+            && left < EXPIRING
+        {
+            let message = format!("the certificate towards the manager ends {}", format_time(end));
+            self.notices.warning("CertificateExpiring", About::Pod, &message);
+        }
     }
 }
 

@@ -15,11 +15,13 @@ use crate::inbox::{Desk, Inbox};
 use crate::kube::Kube;
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
+use crate::notices::{Crier, Notices};
 use crate::outbox::{Outbox, Queue};
 use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
 use crate::rules::backoff::Backoff;
 use crate::watch::{self, Watcher};
+use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -36,6 +38,7 @@ pub(super) struct Parts<'a> {
     queue: Arc<Queue>,
     board: Arc<Board>,
     desk: Arc<Desk>,
+    notices: Arc<Notices>,
     pub(super) events: SyncSender<Event>,
 }
 
@@ -57,6 +60,7 @@ impl<'a> Parts<'a> {
             queue: Arc::default(),
             board: Arc::default(),
             desk: Arc::default(),
+            notices: Arc::default(),
             events,
         })
     }
@@ -99,8 +103,10 @@ impl<'a> Parts<'a> {
             outbox: Arc::clone(&self.queue),
             board: Arc::clone(&self.board),
             desk: Arc::clone(&self.desk),
+            notices: Arc::clone(&self.notices),
             trust: self.identity.trust(),
             replica: self.replica.clone(),
+            pace: Cell::default(),
         }))
     }
 
@@ -139,6 +145,7 @@ impl<'a> Parts<'a> {
             clock: Arc::clone(&self.clock),
             board: Arc::clone(&self.board),
             leader: self.events.clone(),
+            notices: Arc::clone(&self.notices),
             identity: Arc::clone(&self.identity),
             replica: self.replica.clone(),
             progress: reporter::Progress::default(),
@@ -150,6 +157,12 @@ impl<'a> Parts<'a> {
         let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
         let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
         Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
+    }
+
+    pub(super) fn crier(&self) -> Result<Crier, Fatal> {
+        let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
+        let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
+        Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
     }
 
     pub(super) fn announce(&self, holder: &str) {

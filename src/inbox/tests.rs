@@ -138,19 +138,19 @@ impl Bench {
     /// Steps whenever it asks to, until `seconds` have passed; what was handed over.
     fn pass(&mut self, seconds: f64) -> Vec<Filed> {
         let end = self.clock.monotonic() + Duration::from_secs_f64(seconds);
-        let mut filed = Vec::new();
+        let mut handed = Vec::new();
         let mut steps = 0;
         loop {
             let pause = self.inbox.step();
             for event in self.events.try_iter() {
                 let Event::Filed(files) = event else { panic!("{event:?}") };
-                filed.extend(files);
+                handed.extend(files);
             }
             steps += 1;
             assert!(steps < 5_000, "a step every moment");
             let now = self.clock.monotonic();
             if now >= end {
-                return filed;
+                return handed;
             }
             *self.clock.0.lock().unwrap() = end.min(now + pause);
         }

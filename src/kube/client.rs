@@ -77,6 +77,15 @@ impl Kube {
         object(self.send(&self.write(Method::Put, path, object_))?)
     }
 
+    /// Changes the members of `change` (JSON Merge Patch, RFC 7396); has no precondition.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn patch(&self, path: &str, change: &Value) -> Result<Object, KubeError> {
+        object(self.send(&self.write(Method::Patch, path, change))?)
+    }
+
     /// Deletes an object with the preconditions in `options`; the answer is the object or a Status.
     ///
     /// # Errors

@@ -21,12 +21,14 @@ pub fn read(kube: &Kube) -> Value {
     })
 }
 
-/// How many objects of each kind an inventory holds, for the result of `inventory.report`.
+/// How many objects of each kind an inventory holds, for the result of `inventory.report`; null where the
+/// kind could not be read whole.
 #[must_use]
 pub fn counts(inventory: &Value) -> Value {
     let count = |(kind, value): (&String, &Value)| {
         let items = value.get("items")?.as_array()?;
-        Some((kind.clone(), json!(items.len())))
+        let whole = value.get("state").and_then(Value::as_str) == Some("ok");
+        Some((kind.clone(), json!(whole.then_some(items.len()))))
     };
     let kinds = inventory.as_object().into_iter().flatten();
     Value::Object(kinds.filter_map(count).collect())

@@ -5,10 +5,12 @@
 
 mod client;
 pub mod components;
+pub mod events;
 pub mod inventory;
 pub mod lease;
 mod list;
 pub mod state;
+mod stream;
 pub mod watch;
 
 pub use crate::rules::kubernetes::{KubeError, Object};

@@ -6,6 +6,7 @@ use super::store::Stop;
 use super::{Delivery, JUDGE_AGAIN, Leader, World};
 use crate::event::{Filed, Ticket};
 use crate::inbox::{Answer, Reply};
+use crate::notices::About;
 use crate::rules::link::Link;
 use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
 use crate::rules::names::Nonce;
@@ -42,6 +43,8 @@ impl Leader {
                 log::warn!("refused unreadable=true source=inbox message={message:?}");
                 let refusal = Refusal { reason: Reason::InvalidEnvelope, message, ids: None };
                 world.board.count_unreadable(refusal.reason);
+                let notice = "a file of the inbox cannot be read: invalid_envelope";
+                world.notices.warning("CommandRefused", About::Pod, notice);
                 let receipt = Receipt::refused(&world.stamp(Source::Inbox), &refusal, false, None);
                 world.desk.reply(ticket, Reply::Answer(Box::new(Answer { receipt, inventory: None })));
             }
@@ -76,7 +79,10 @@ impl Leader {
         self.queue = batch.later;
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
-        world.board.full(batch.full);
+        if world.board.full(batch.full) && batch.full {
+            let message = "the state is full: commands are left to their sender until receipts are taken";
+            world.notices.warning("StateFull", About::Pod, message);
+        }
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
@@ -156,9 +162,13 @@ impl Batch {
             world.board.count_unreadable(reason);
             let receipt = || Receipt::refused(&world.stamp(source), &refusal, false, None);
             self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
+            let message = format!("an unreadable command was refused: {}", reason.as_str());
+            world.notices.warning("CommandRefused", About::Pod, &message);
             return;
         };
         log::warn!("refused command={command_id} reason={} message={:?}", reason.as_str(), refusal.message);
+        let message = format!("command {command_id} was refused: {}", reason.as_str());
+        world.notices.warning("CommandRefused", About::Pod, &message);
         let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);
         if let Some(command) = record
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())

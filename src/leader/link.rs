@@ -3,6 +3,7 @@
 
 use super::store::Stop;
 use super::{Leader, Reign, World};
+use crate::notices::About;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
 use std::time::Duration;
 
@@ -65,7 +66,16 @@ fn announce(world: &World, before: Option<Link>, link: Link) {
     world.board.link(link);
     let was = before.map_or("none", Link::as_str);
     match link {
-        Link::Online | Link::Connecting => log::info!("link={} was={was}", link.as_str()),
-        Link::Offline => log::warn!("link=offline was={was}: sensitive commands are refused"),
+        Link::Online | Link::Connecting => {
+            log::info!("link={} was={was}", link.as_str());
+            if link == Link::Online && before == Some(Link::Offline) {
+                world.notices.normal("Online", About::Pod, "the manager answers again");
+            }
+        }
+        Link::Offline => {
+            log::warn!("link=offline was={was}: sensitive commands are refused");
+            let message = "the manager does not answer: sensitive commands are refused";
+            world.notices.warning("Offline", About::Pod, message);
+        }
     }
 }

@@ -87,6 +87,9 @@ pub(super) fn write(
     let mut backoff = Backoff::default();
     loop {
         may_act(world, tenure)?;
+        let mut pace = world.pace.take();
+        pace.spend(text.len(), world.clock.monotonic());
+        world.pace.set(pace);
         let answer = match &read {
             Some(object) => configmap::replace(&world.kube, object, text),
             None => configmap::create(&world.kube, text),
@@ -115,6 +118,14 @@ pub(super) fn write(
             }
         }
     }
+}
+
+/// How long the next write of the state is to wait for its pace.
+pub(super) fn pause(world: &World) -> Duration {
+    let mut pace = world.pace.take();
+    let pause = pace.pause(world.clock.monotonic());
+    world.pace.set(pace);
+    pause
 }
 
 enum Reread {

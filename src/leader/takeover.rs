@@ -7,6 +7,7 @@ use super::upkeep::Keeper;
 use super::{Leader, Reign, World};
 use crate::kube::{Object, state as configmap};
 use crate::leadership::Tenure;
+use crate::notices::About;
 use crate::rules::messages::{Receipt, Refusal, Status};
 use crate::rules::names::Nonce;
 use crate::rules::state::{Effect, State, StateError};
@@ -42,6 +43,8 @@ impl Leader {
             tasks.len(),
             world.outbox.len()
         );
+        let message = format!("leads with leaseTransitions {}", tenure.transitions);
+        world.notices.normal("LeaderElected", About::Pod, &message);
         world.board.lead(world.clock.wall(), tenure.since, store.shared());
         world.desk.begun();
         self.reign = Some(Reign {
@@ -140,5 +143,9 @@ fn finish(
     state.lost_at = lost_at;
     let object = store::write(world, tenure, Some(object), unfinished, &state.to_json())?;
     log::info!("state made first_start={first_start}");
+    if !first_start {
+        let message = "the state was lost; sensitive commands from before now are refused as state_lost";
+        world.notices.warning("StateLost", About::Pod, message);
+    }
     Ok(Store::new(object, state))
 }

@@ -51,7 +51,9 @@ impl Http for FakeApi {
                     (409, json!({ "reason": "Conflict" }))
                 }
             }
-            (Method::Get | Method::Put | Method::Post | Method::Delete, _, _) => (404, json!({})),
+            (Method::Get | Method::Put | Method::Post | Method::Patch | Method::Delete, _, _) => {
+                (404, json!({}))
+            }
         };
         let body = Box::new(Cursor::new(answer.to_string().into_bytes()));
         Ok(Response { status, retry_after: None, date: None, body })
@@ -107,8 +109,10 @@ impl Bench {
             outbox: Arc::clone(&outbox),
             board: Arc::default(),
             desk: Arc::clone(&desk),
+            notices: Arc::default(),
             trust: Trust { ring, config },
             replica: "a".into(),
+            pace: std::cell::Cell::default(),
         });
         let mut bench = Self { leader, clock, permit, desk, outbox };
         let tenure = Tenure {

@@ -9,6 +9,7 @@ use crate::board::Condition;
 use crate::event::Event;
 use crate::kube::watch::Sighting;
 use crate::kube::{KubeError, Object, components};
+use crate::notices::About;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::{Author, Write};
 use crate::rules::messages::Operation;
@@ -102,7 +103,7 @@ impl Keeper {
         match effect {
             Effect::Applied { uid, generation, .. } => {
                 kept.reference = Some(Reference { uid: uid.clone(), generation: *generation });
-                kept.due = None;
+                kept.due = (*generation == 0).then_some(Duration::ZERO);
             }
             Effect::Deleted { .. } => {
                 kept.reference = None;
@@ -138,10 +139,12 @@ impl Keeper {
         match answer {
             Ok(_) if late => {
                 log::warn!("late create removed component={name}");
+                let message = "a create of a command that is over landed late and was removed";
+                world.notices.warning("LateCreateRemoved", About::Component(name.to_string()), message);
                 kept.due = Some(now);
             }
             Ok(object) => kept.restored(world, &name, before.as_ref(), &object),
-            Err(error) => kept.refused(world, &write, &error),
+            Err(error) => kept.refused(world, &name, &write, &error),
         }
     }
 }
@@ -169,7 +172,7 @@ fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> 
     let live = match components::get(&world.kube, name) {
         Ok(live) => live,
         Err(error) => {
-            kept.trouble(world, &error.to_string());
+            kept.trouble(name, &error.to_string());
             kept.retry(world, &error);
             publish(world, state, name, kept);
             return None;
@@ -187,12 +190,12 @@ fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> 
         }
         Upkeep::Leave => {
             if let Some(broken) = broken {
-                kept.trouble(world, &broken);
+                kept.trouble(name, &broken);
             }
             None
         }
         Upkeep::Wait => {
-            kept.trouble(world, "waits for the former object to be deleted");
+            kept.trouble(name, "waits for the former object to be deleted");
             kept.due = Some(now.saturating_add(SLOW));
             None
         }
@@ -204,7 +207,7 @@ fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> 
             let due = kept.repairs.due(*kept.noticed.get_or_insert(now));
             if now < due {
                 kept.due = Some(due);
-                kept.trouble(world, "contested: changed again and again; restored every 10 minutes");
+                kept.trouble(name, "contested: changed again and again; restored every 10 minutes");
                 None
             } else {
                 // Until it is answered, or dropped for lack of time, it is to be done.
@@ -259,12 +262,18 @@ impl Kept {
             self.repairs.made(world.clock.monotonic());
             world.board.count_repair();
             log::warn!("component restored component={name} generation={}", object.generation());
+            let about = || About::Component(name.to_string());
+            world.notices.normal("ComponentRestored", about(), "restored to its signed spec");
+            if self.repairs.contested() {
+                let message = "changed again and again: restored every 10 minutes from now on";
+                world.notices.warning("Contested", about(), message);
+            }
         }
         let condition = Condition { reference: self.reference.clone(), trouble: None };
         world.board.stands(name, Some(condition));
     }
 
-    fn refused(&mut self, world: &World, write: &Write, error: &KubeError) {
+    fn refused(&mut self, world: &World, name: &ComponentName, write: &Write, error: &KubeError) {
         let now = world.clock.monotonic();
         let full = matches!(error, KubeError::Refused { status: 422, message }
             if message.contains("metadata.annotations"));
@@ -278,7 +287,7 @@ impl Kept {
             self.due = Some(now);
             return;
         }
-        self.trouble(world, &error.to_string());
+        self.trouble(name, &error.to_string());
         self.retry(world, error);
     }
 
@@ -296,9 +305,9 @@ impl Kept {
     }
 
     /// Says once what is in the way.
-    fn trouble(&mut self, _world: &World, why: &str) {
+    fn trouble(&mut self, name: &ComponentName, why: &str) {
         if self.trouble.as_deref() != Some(why) {
-            log::warn!("component not kept as signed why={why:?}");
+            log::warn!("component not kept as signed component={name} why={why:?}");
             self.trouble = Some(why.to_owned());
         }
     }

@@ -1,6 +1,6 @@
 //! The ManagedComponent as the agent writes it (CONTRACT section 6, "Components").
 //!
-//! The whole `spec` is ours; of the metadata one label and up to three annotations. Everything else is
+//! The whole `spec` is ours; of the metadata up to two labels and three annotations. Everything else is
 //! carried as it was read: to leave out another's finalizer would remove the object.
 
 use super::json::normalise;
@@ -17,7 +17,8 @@ pub const COMMAND_ID: &str = "platform.navin.ai/command-id";
 pub const SEQUENCE: &str = "platform.navin.ai/sequence";
 /// Annotation: the `sequence` of the command that created the object; set by a POST only.
 pub const CREATED: &str = "platform.navin.ai/created";
-/// Annotation: the command whose lost write was made to conflict ("an unanswered write").
+/// Label: the command whose lost write was made to conflict, and the version it was settled at ("an
+/// unanswered write"). A label, since somebody may have filled the annotations.
 pub const SETTLED: &str = "platform.navin.ai/settled";
 /// Label of everything that the agent keeps.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "navin-cluster-agent");
@@ -74,15 +75,15 @@ pub fn replaced(live: &Object, spec: &Map<String, Value>, author: &Author, bare:
     object
 }
 
-/// `live` with nothing but one annotation of ours changed: once this PUT is answered, no write that was
+/// `live` with nothing but one label of ours changed: once this PUT is answered, no write that was
 /// based on an earlier reading can land any more.
 #[must_use]
 pub fn settled(live: &Object, author: &Author) -> Object {
     let mut object = live.clone();
     // The version makes each settling another value: a PUT that changes nothing would settle nothing.
     let version = live.resource_version().unwrap_or("");
-    let value = format!("{}/{version}", author.command_id);
-    object.set_metadata_entry("annotations", SETTLED, &value);
+    let value = format!("{}.{version}", author.command_id);
+    object.set_metadata_entry("labels", SETTLED, &value);
     object
 }
 

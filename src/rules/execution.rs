@@ -49,7 +49,7 @@ pub enum Ending {
         result: Value,
         /// The object's uid.
         uid: String,
-        /// Its generation after our write.
+        /// Its generation after our write; 0 where that is not known.
         generation: i64,
     },
     /// The object is gone or going.
@@ -168,8 +168,10 @@ impl Execution {
         // Spec and annotation are written together: where ours stands, the write landed, whatever the
         // CRD's defaults made of it. While there is time it is made exact.
         let ours = component::written_by(live, &self.author);
-        if ours && (self.failing.is_some() || component::same_spec(live, spec)) {
-            return self.applied(live, true);
+        let exact = component::same_spec(live, spec);
+        if ours && (self.failing.is_some() || exact) {
+            // A hand may have changed it since: then the generation that is kept is nobody's, and upkeep looks.
+            return self.applied(live, true, if exact { live.generation() } else { 0 });
         }
         if live.terminating() {
             self.trouble = held("waits for the former object to be deleted", live);
@@ -232,10 +234,10 @@ impl Execution {
 
     fn accepted(&mut self, write: &Write, before: Option<&Object>, object: &Object, at: Duration) -> Step {
         match write {
-            Write::Create(_) => self.applied(object, true),
+            Write::Create(_) => self.applied(object, true, object.generation()),
             Write::Replace(_) => {
                 let changed = before.is_none_or(|before| before.generation() != object.generation());
-                self.applied(object, changed)
+                self.applied(object, changed, object.generation())
             }
             Write::Settle(_) => {
                 self.unanswered = false;
@@ -303,11 +305,10 @@ impl Execution {
         }
     }
 
-    fn applied(&self, object: &Object, changed: bool) -> Step {
+    fn applied(&self, object: &Object, changed: bool, generation: i64) -> Step {
         let uid = object.uid().unwrap_or("").to_owned();
-        let generation = object.generation();
         let result = json!({
-            "name": self.name.as_str(), "uid": uid, "generation": generation, "changed": changed
+            "name": self.name.as_str(), "uid": uid, "generation": object.generation(), "changed": changed
         });
         Step::End(Ending::Applied { result, uid, generation })
     }

@@ -91,6 +91,9 @@ fn while_the_manager_is_dead_sensitive_commands_are_refused_read_only_ones_run_a
     {
         assert_eq!(count_log(&agent, change), 1, "one line a change: {change}");
     }
+    for reason in ["Offline", "Online"] {
+        until(reason, BOUND, || world.namespace.events().iter().any(|e| e["reason"] == reason).then_some(()));
+    }
     let late = apply_file(&world, "ingress", &json!({ "replicas": 3 }));
     assert_eq!(outcome(&world, id(&late))["status"], "succeeded", "online again");
 }

@@ -85,8 +85,8 @@ fn a_bare_replacement_changes_the_spec_alone() {
 fn settling_changes_one_annotation_to_a_new_value_which_is_no_claim_of_authorship() {
     let object = settled(&live(), &author());
     let mut wanted = live();
-    wanted.0["metadata"]["annotations"]["platform.navin.ai/settled"] =
-        json!("c5cefdd8-0273-45c9-821e-000000000007/41");
+    wanted.0["metadata"]["labels"]["platform.navin.ai/settled"] =
+        json!("c5cefdd8-0273-45c9-821e-000000000007.41");
     assert_eq!(object, wanted);
     assert!(!written_by(&object, &author()));
     assert_eq!(created_by(&object), Some(2));

@@ -80,7 +80,8 @@ fn told(step: &Step) -> String {
             format!("replace {}{bare}", target(object))
         }
         Step::Write(Write::Settle(object)) => {
-            assert!(object.annotation(SETTLED).is_some_and(|text| text.starts_with(ID)));
+            let settled = object.0["metadata"]["labels"][SETTLED].as_str();
+            assert!(settled.is_some_and(|text| text.starts_with(ID)));
             format!("settle {}", target(object))
         }
         Step::Write(Write::Delete { uid, resource_version }) => format!("delete {uid}@{resource_version}"),
@@ -89,11 +90,11 @@ fn told(step: &Step) -> String {
         Step::Retry(None) => "retry".into(),
         Step::Retry(Some(told)) => format!("retry {told}"),
         Step::End(Ending::Applied { result, uid, generation }) => {
-            let wanted = json!({
-                "name": "ingress", "uid": uid, "generation": generation, "changed": result["changed"]
-            });
+            let (shown, changed) = (&result["generation"], &result["changed"]);
+            let wanted = json!({ "name": "ingress", "uid": uid, "generation": shown, "changed": changed });
             assert_eq!(result, &wanted);
-            format!("applied {uid} generation {generation} changed {}", result["changed"])
+            let kept = if shown == generation { String::new() } else { format!(" kept as {generation}") };
+            format!("applied {uid} generation {shown} changed {changed}{kept}")
         }
         Step::End(Ending::Deleted { result, message }) => {
             let (existed, finalizing) = (&result["existed"], &result["finalizing"]);
@@ -486,7 +487,7 @@ fn no_answer_and_then_our_own_write_is_a_success() {
         [
             (Reads(299, None), "create ingress"),
             (unanswered(), "retry"),
-            (Reads(300, Some(defaulted)), "applied u1 generation 1 changed true"),
+            (Reads(300, Some(defaulted)), "applied u1 generation 1 changed true kept as 0"),
         ],
     );
 }

@@ -114,19 +114,6 @@ impl State {
         true
     }
 
-    /// Notes the uid and generation of a later write of ours, a repair. False where nothing changed.
-    pub fn rewrote(&mut self, name: &ComponentName, uid: &str, generation: i64) -> bool {
-        let Some(component) = self.components.get_mut(name) else { return false };
-        let Some(desired) = &mut component.desired else { return false };
-        if desired.uid == uid && desired.generation == generation {
-            return false;
-        }
-        uid.clone_into(&mut desired.uid);
-        desired.generation = generation;
-        component.measure();
-        true
-    }
-
     /// Forgets what may be forgotten: records whose window is past and whose receipt is
     /// acknowledged, and marks that are past their time. Only with a clock that is trusted. False
     /// where nothing changed.

@@ -90,7 +90,6 @@ fn the_text_of_a_state_is_read_as_the_same_state_and_its_size_is_known() {
         }
         if sequence % 3 > 1 {
             state.acknowledge(&nonce);
-            state.rewrote(&name(&text), "u-22", 7);
             let forget_after = at("2026-12-07T12:00:00Z");
             run(&mut state, &delete(&text, sequence + 100), |_| Effect::Deleted {
                 name: name(&text),

@@ -2,7 +2,8 @@
 //!
 //! In reading order: [`World`] is all of it for one scenario; [`Cluster`] is etcd and kube-apiserver;
 //! [`Namespace`] is a fresh namespace with what `deploy/` puts into it; [`Manager`] and [`Agent`] are
-//! the two programs; [`Process`] is what they all are; [`until`] is how a test waits.
+//! the two programs; [`Process`] is what they all are; [`Proxy`] breaks what goes between them;
+//! [`until`] is how a test waits.
 //!
 //! Everything here panics with a message when the world is not as a test needs it: there is nobody
 //! above a test who could do better. Everything that waits has a bound.
@@ -23,6 +24,7 @@ mod identity;
 mod manager;
 mod namespace;
 mod process;
+mod proxy;
 mod reaper;
 mod wait;
 mod world;
@@ -36,5 +38,6 @@ pub use identity::Identity;
 pub use manager::Manager;
 pub use namespace::Namespace;
 pub use process::{Launch, Process};
+pub use proxy::{Call, Exchange, Fate, Gate, Proxy, Reply, Server, Wire};
 pub use wait::until;
 pub use world::World;

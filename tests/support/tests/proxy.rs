@@ -1,0 +1,139 @@
+//! The proxy, between a client like the agent and a real API server.
+
+use std::time::{Duration, Instant};
+
+use navin_test_support::{Api, Cluster, Fate, Gate, Proxy, Wire};
+use serde_json::json;
+
+const BOUND: Duration = Duration::from_secs(10);
+
+/// A namespace's ConfigMaps, over the proxy.
+struct Client {
+    wire: Wire,
+    proxy: Proxy,
+    api: Api,
+    configmaps: String,
+}
+
+fn client(name: &str) -> Client {
+    let cluster = Cluster::shared();
+    let namespace = cluster.namespace(name);
+    let wire = Wire::new();
+    let proxy = Proxy::of_api_server(cluster, "client", &wire);
+    let token = cluster.service_account_token(&namespace.name, "navin-cluster-agent");
+    let api = Api::new(&proxy.url(), cluster.ca_pem(), Some(&token));
+    Client { wire, proxy, api, configmaps: format!("/api/v1/namespaces/{}/configmaps", namespace.name) }
+}
+
+impl Client {
+    fn state(&self) -> String {
+        format!("{}/navin-cluster-agent-state", self.configmaps)
+    }
+
+    fn create(&self) -> Option<u16> {
+        let object = json!({ "metadata": { "name": "navin-cluster-agent-state" }, "data": { "a": "b" } });
+        self.api.call("POST", &self.configmaps, Some(&object)).ok().map(|(status, _)| status)
+    }
+
+    fn get(&self) -> Option<u16> {
+        self.api.call("GET", &self.state(), None).ok().map(|(status, _)| status)
+    }
+}
+
+#[test]
+fn calls_pass_unchanged_and_are_recorded() {
+    let client = client("proxy-pass");
+    assert_eq!(client.create(), Some(201));
+    let (status, object) = client.api.get(&client.state());
+    assert_eq!((status, &object["data"]), (200, &json!({ "a": "b" })));
+    // Large enough for an answer in chunks.
+    let (status, roles) = client.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions");
+    assert_eq!(status, 200, "{roles}");
+    let record = client.wire.since(0);
+    assert_eq!(record.len(), 3);
+    assert!(record[0].call.is("POST", "/configmaps") && record[0].took_effect() && record[0].given);
+    assert_eq!(record[0].call.json()["data"], json!({ "a": "b" }));
+    assert_eq!(record[1].reply.as_ref().map(navin_test_support::Reply::json), Some(object));
+}
+
+#[test]
+fn a_call_that_is_cut_before_is_never_seen_and_one_that_is_cut_after_took_effect() {
+    let client = client("proxy-cut");
+    client.wire.rule(|_, _| Fate::Cut);
+    assert_eq!(client.create(), None);
+    client.wire.pass_all();
+    assert_eq!(client.get(), Some(404));
+    client.wire.rule(|_, reply| if reply.is_some() { Fate::Cut } else { Fate::Pass });
+    assert_eq!(client.create(), None);
+    client.wire.pass_all();
+    assert_eq!(client.get(), Some(200));
+    let record = client.wire.since(0);
+    assert!(record[0].forwarded.is_none() && !record[0].given);
+    assert!(record[2].took_effect() && !record[2].given);
+}
+
+#[test]
+fn a_call_that_is_held_lands_when_it_is_let_go_also_without_the_one_who_sent_it() {
+    let client = client("proxy-hold");
+    let gate = Gate::new();
+    let held = gate.clone();
+    client.wire.rule(move |call, reply| match reply {
+        None if call.method == "POST" => Fate::Hold(held.clone()),
+        _ => Fate::Pass,
+    });
+    std::thread::scope(|scope| {
+        let create = scope.spawn(|| client.create());
+        gate.wait_reached(BOUND);
+        assert_eq!(client.get(), Some(404));
+        gate.pass();
+        assert_eq!(create.join().expect("the request"), Some(201));
+    });
+}
+
+#[test]
+fn an_answer_can_be_the_proxys_own_and_can_come_late() {
+    let client = client("proxy-answer");
+    client.wire.rule(|_, _| Fate::answer(503, "overload"));
+    assert_eq!(client.create(), Some(503));
+    let pause = Duration::from_millis(300);
+    client.wire.rule(move |_, reply| if reply.is_none() { Fate::Delay(pause) } else { Fate::Pass });
+    let started = Instant::now();
+    assert_eq!(client.get(), Some(404));
+    assert!(started.elapsed() >= pause);
+}
+
+#[test]
+fn a_watch_goes_on_while_it_lasts() {
+    let client = client("proxy-watch");
+    assert_eq!(client.create(), Some(201));
+    let components = client.configmaps.replace("/api/v1/", "/apis/platform.navin.ai/v1/");
+    let components = components.replace("configmaps", "managedcomponents");
+    let object = json!({ "apiVersion": "platform.navin.ai/v1", "kind": "ManagedComponent",
+        "metadata": { "name": "a" }, "spec": {} });
+    assert_eq!(client.api.post(&components, &object).0, 201);
+    let (api, from) = (client.api.clone(), client.wire.len());
+    let watch = format!("{components}?watch=1&timeoutSeconds=2");
+    let watching = std::thread::spawn(move || api.get(&watch));
+    client.wire.wait("the beginning of the answer", from, BOUND, |exchange| exchange.reply.is_some());
+    let change = Cluster::shared().admin().patch(&format!("{components}/a"), &json!({ "spec": { "n": 1 } }));
+    assert_eq!(change.0, 200);
+    assert!(!watching.is_finished(), "it ends when the server ends it");
+    let (status, events) = watching.join().expect("the request");
+    let events = events.as_str().expect("several lines");
+    assert_eq!(status, 200, "{events}");
+    assert!(events.contains("ADDED") && events.contains("MODIFIED"), "{events}");
+}
+
+#[test]
+fn a_proxy_that_ends_breaks_what_is_under_way() {
+    let client = client("proxy-end");
+    let gate = Gate::new();
+    let held = gate.clone();
+    client.wire.rule(move |_, _| Fate::Hold(held.clone()));
+    let Client { wire, proxy, api, .. } = client;
+    let request = std::thread::spawn(move || api.call("GET", "/version", None).is_err());
+    gate.wait_reached(BOUND);
+    drop(proxy);
+    assert!(request.join().expect("the request"), "no answer");
+    assert_eq!(wire.len(), 1);
+}
