@@ -36,7 +36,7 @@ impl Clock for FakeClock {
 
 #[derive(Default)]
 struct Files {
-    files: BTreeMap<String, (Entry, Vec<u8>)>,
+    named: BTreeMap<String, (Entry, Vec<u8>)>,
     version: u64,
     scans: usize,
     reads: Vec<String>,
@@ -57,10 +57,10 @@ impl FakeFolder {
         let size = u64::try_from(bytes.len()).unwrap();
         let stamp = Stamp { modified: at, changed: at, file: (1, 1), size };
         let entry = Entry { name: name.to_owned(), stamp, unreadable: None };
-        files.files.insert(name.to_owned(), (entry, bytes.to_vec()));
+        files.named.insert(name.to_owned(), (entry, bytes.to_vec()));
     }
     fn text(&self, name: &str) -> Option<Value> {
-        self.lock().files.get(name).map(|(_, bytes)| serde_json::from_slice(bytes).unwrap())
+        self.lock().named.get(name).map(|(_, bytes)| serde_json::from_slice(bytes).unwrap())
     }
 }
 
@@ -72,17 +72,17 @@ impl Folder for FakeFolder {
         let mut files = self.lock();
         files.scans += 1;
         let unanswered =
-            |name: &&String| receipt_name(name).is_some_and(|receipt| !files.files.contains_key(&receipt));
-        let names = files.files.keys().filter(unanswered).take(most);
-        Ok(names.map(|name| files.files[name].0.clone()).collect())
+            |name: &&String| receipt_name(name).is_some_and(|receipt| !files.named.contains_key(&receipt));
+        let names = files.named.keys().filter(unanswered).take(most);
+        Ok(names.map(|name| files.named[name].0.clone()).collect())
     }
     fn look(&self, name: &str) -> Option<Entry> {
-        self.lock().files.get(name).map(|(entry, _)| entry.clone())
+        self.lock().named.get(name).map(|(entry, _)| entry.clone())
     }
     fn read(&self, entry: &Entry, _: u64) -> io::Result<Option<Vec<u8>>> {
         let mut files = self.lock();
         files.reads.push(entry.name.clone());
-        Ok(files.files.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
+        Ok(files.named.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
     }
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         if self.lock().read_only {
@@ -92,7 +92,7 @@ impl Folder for FakeFolder {
         Ok(())
     }
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.lock().files.remove(name);
+        self.lock().named.remove(name);
         Ok(())
     }
 }
@@ -219,7 +219,7 @@ fn what_cannot_be_read_is_handed_over_as_such() {
     let mut bench = Bench::new();
     bench.folder.put("big.json", &vec![b' '; MAX_BYTES + 1]);
     bench.folder.put("fifo.json", b"");
-    bench.folder.lock().files.get_mut("fifo.json").unwrap().0.unreadable = Some("not a regular file");
+    bench.folder.lock().named.get_mut("fifo.json").unwrap().0.unreadable = Some("not a regular file");
     let contents: Vec<_> = bench.pass(2.0).into_iter().map(|filed| filed.content).collect();
     assert_eq!(contents, [Err("larger than 256 KiB".to_owned()), Err("not a regular file".to_owned())]);
     assert!(bench.folder.lock().reads.is_empty());
@@ -250,7 +250,7 @@ fn at_most_twenty_files_are_read_a_second_and_are_with_the_leader_at_once() {
     assert_eq!(answered, 2_000);
     assert!(seconds <= 101, "{seconds}");
     let files = bench.folder.lock();
-    assert_eq!(files.files.keys().filter(|name| crate::rules::inbox::is_receipt(name)).count(), 2_000);
+    assert_eq!(files.named.keys().filter(|name| crate::rules::inbox::is_receipt(name)).count(), 2_000);
     assert_eq!(files.reads.len(), 2_000, "each is read once");
     assert!(files.scans <= 25, "its own answers do not make it scan: {}", files.scans);
 }
