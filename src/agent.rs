@@ -1,10 +1,9 @@
 //! `run`: builds the parts, starts the threads, and waits for a signal.
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
-//! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), events
-//! (Events), inbox (its folder), signals. They are joined by one bounded channel of [`Event`] into the leader,
-//! and by the [`Permit`]. A thread that ends takes the
-//! process with it.
+//! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox
+//! (its folder), events (Events), signals. They are joined by one bounded channel of [`Event`] into the
+//! leader, and by the [`Permit`]. A thread that ends takes the process with it.
 
 mod parts;
 
@@ -66,8 +65,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let poller = parts.poller()?;
     let outbox = parts.outbox()?;
     let reporter = parts.reporter()?;
-    let inbox = parts.inbox();
     let crier = parts.crier()?;
+    let inbox = parts.inbox();
 
     // Before anything is said: whoever reads the first line may send a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
@@ -94,10 +93,10 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     start("poll", Box::new(move || poller.run()))?;
     start("outbox", Box::new(move || outbox.run()))?;
     start("reporter", Box::new(move || reporter.run()))?;
+    start("events", Box::new(move || crier.run()))?;
     if let Some(inbox) = inbox {
         start("inbox", Box::new(move || inbox.run()))?;
     }
-    start("events", Box::new(move || crier.run()))?;
     await_end(&woken, &parts.permit, &parts.events)
 }
 

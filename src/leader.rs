@@ -65,10 +65,10 @@ pub struct World {
     pub outbox: Arc<outbox::Queue>,
     /// What the reporter reads, and how it is asked for an inventory.
     pub board: Arc<Board>,
-    /// Where files of the inbox are answered.
-    pub desk: Arc<Desk>,
     /// What people are told.
     pub notices: Arc<Notices>,
+    /// Where files of the inbox are answered.
+    pub desk: Arc<Desk>,
     /// Keys and configuration.
     pub trust: Trust,
     /// Our pod's name, for receipts.
@@ -214,12 +214,12 @@ impl Leader {
             }
             self.take_over(tenure)?;
         }
-        self.watch_link()?;
         let pause = store::pause(&self.world);
         if !pause.is_zero() {
             log::warn!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
             return Ok(pause);
         }
+        self.watch_link()?;
         self.intake()?;
         let more = self.execute()?;
         self.write_acknowledgements()?;

@@ -37,8 +37,8 @@ pub(super) struct Parts<'a> {
     contact: Arc<Contact>,
     queue: Arc<Queue>,
     board: Arc<Board>,
-    desk: Arc<Desk>,
     notices: Arc<Notices>,
+    desk: Arc<Desk>,
     pub(super) events: SyncSender<Event>,
 }
 
@@ -59,8 +59,8 @@ impl<'a> Parts<'a> {
             contact: Arc::default(),
             queue: Arc::default(),
             board: Arc::default(),
-            desk: Arc::default(),
             notices: Arc::default(),
+            desk: Arc::default(),
             events,
         })
     }
@@ -102,8 +102,8 @@ impl<'a> Parts<'a> {
             contact: Arc::clone(&self.contact),
             outbox: Arc::clone(&self.queue),
             board: Arc::clone(&self.board),
-            desk: Arc::clone(&self.desk),
             notices: Arc::clone(&self.notices),
+            desk: Arc::clone(&self.desk),
             trust: self.identity.trust(),
             replica: self.replica.clone(),
             pace: Cell::default(),
@@ -152,17 +152,17 @@ impl<'a> Parts<'a> {
         })
     }
 
+    pub(super) fn crier(&self) -> Result<Crier, Fatal> {
+        let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
+        let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
+        Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
+    }
+
     /// The inbox, where a folder for it was given.
     pub(super) fn inbox(&self) -> Option<Inbox> {
         let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
         let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
         Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
-    }
-
-    pub(super) fn crier(&self) -> Result<Crier, Fatal> {
-        let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
-        let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
-        Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
     }
 
     pub(super) fn announce(&self, holder: &str) {

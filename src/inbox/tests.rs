@@ -36,7 +36,7 @@ impl Clock for FakeClock {
 
 #[derive(Default)]
 struct Files {
-    named: BTreeMap<String, (Entry, Vec<u8>)>,
+    held: BTreeMap<String, (Entry, Vec<u8>)>,
     version: u64,
     scans: usize,
     reads: Vec<String>,
@@ -57,10 +57,10 @@ impl FakeFolder {
         let size = u64::try_from(bytes.len()).unwrap();
         let stamp = Stamp { modified: at, changed: at, file: (1, 1), size };
         let entry = Entry { name: name.to_owned(), stamp, unreadable: None };
-        files.named.insert(name.to_owned(), (entry, bytes.to_vec()));
+        files.held.insert(name.to_owned(), (entry, bytes.to_vec()));
     }
     fn text(&self, name: &str) -> Option<Value> {
-        self.lock().named.get(name).map(|(_, bytes)| serde_json::from_slice(bytes).unwrap())
+        self.lock().held.get(name).map(|(_, bytes)| serde_json::from_slice(bytes).unwrap())
     }
 }
 
@@ -72,17 +72,17 @@ impl Folder for FakeFolder {
         let mut files = self.lock();
         files.scans += 1;
         let unanswered =
-            |name: &&String| receipt_name(name).is_some_and(|receipt| !files.named.contains_key(&receipt));
-        let names = files.named.keys().filter(unanswered).take(most);
-        Ok(names.map(|name| files.named[name].0.clone()).collect())
+            |name: &&String| receipt_name(name).is_some_and(|receipt| !files.held.contains_key(&receipt));
+        let names = files.held.keys().filter(unanswered).take(most);
+        Ok(names.map(|name| files.held[name].0.clone()).collect())
     }
     fn look(&self, name: &str) -> Option<Entry> {
-        self.lock().named.get(name).map(|(entry, _)| entry.clone())
+        self.lock().held.get(name).map(|(entry, _)| entry.clone())
     }
     fn read(&self, entry: &Entry, _: u64) -> io::Result<Option<Vec<u8>>> {
         let mut files = self.lock();
         files.reads.push(entry.name.clone());
-        Ok(files.named.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
+        Ok(files.held.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
     }
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         if self.lock().read_only {
@@ -92,7 +92,7 @@ impl Folder for FakeFolder {
         Ok(())
     }
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.lock().named.remove(name);
+        self.lock().held.remove(name);
         Ok(())
     }
 }
@@ -138,19 +138,19 @@ impl Bench {
     /// Steps whenever it asks to, until `seconds` have passed; what was handed over.
     fn pass(&mut self, seconds: f64) -> Vec<Filed> {
         let end = self.clock.monotonic() + Duration::from_secs_f64(seconds);
-        let mut handed = Vec::new();
+        let mut filed = Vec::new();
         let mut steps = 0;
         loop {
             let pause = self.inbox.step();
             for event in self.events.try_iter() {
-                let Event::Filed(files) = event else { panic!("{event:?}") };
-                handed.extend(files);
+                let Event::Filed(batch) = event else { panic!("{event:?}") };
+                filed.extend(batch);
             }
             steps += 1;
             assert!(steps < 5_000, "a step every moment");
             let now = self.clock.monotonic();
             if now >= end {
-                return handed;
+                return filed;
             }
             *self.clock.0.lock().unwrap() = end.min(now + pause);
         }
@@ -219,7 +219,7 @@ fn what_cannot_be_read_is_handed_over_as_such() {
     let mut bench = Bench::new();
     bench.folder.put("big.json", &vec![b' '; MAX_BYTES + 1]);
     bench.folder.put("fifo.json", b"");
-    bench.folder.lock().named.get_mut("fifo.json").unwrap().0.unreadable = Some("not a regular file");
+    bench.folder.lock().held.get_mut("fifo.json").unwrap().0.unreadable = Some("not a regular file");
     let contents: Vec<_> = bench.pass(2.0).into_iter().map(|filed| filed.content).collect();
     assert_eq!(contents, [Err("larger than 256 KiB".to_owned()), Err("not a regular file".to_owned())]);
     assert!(bench.folder.lock().reads.is_empty());
@@ -250,7 +250,7 @@ fn at_most_twenty_files_are_read_a_second_and_are_with_the_leader_at_once() {
     assert_eq!(answered, 2_000);
     assert!(seconds <= 101, "{seconds}");
     let files = bench.folder.lock();
-    assert_eq!(files.named.keys().filter(|name| crate::rules::inbox::is_receipt(name)).count(), 2_000);
+    assert_eq!(files.held.keys().filter(|name| crate::rules::inbox::is_receipt(name)).count(), 2_000);
     assert_eq!(files.reads.len(), 2_000, "each is read once");
     assert!(files.scans <= 25, "its own answers do not make it scan: {}", files.scans);
 }

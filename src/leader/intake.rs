@@ -160,10 +160,10 @@ impl Batch {
         let Some((command_id, _)) = &refusal.ids else {
             log::warn!("refused reason={} unreadable=true message={:?}", reason.as_str(), refusal.message);
             world.board.count_unreadable(reason);
-            let receipt = || Receipt::refused(&world.stamp(source), &refusal, false, None);
-            self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
             let message = format!("an unreadable command was refused: {}", reason.as_str());
             world.notices.warning("CommandRefused", About::Pod, &message);
+            let receipt = || Receipt::refused(&world.stamp(source), &refusal, false, None);
+            self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
             return;
         };
         log::warn!("refused command={command_id} reason={} message={:?}", reason.as_str(), refusal.message);

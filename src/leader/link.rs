@@ -68,7 +68,7 @@ fn announce(world: &World, before: Option<Link>, link: Link) {
     match link {
         Link::Online | Link::Connecting => {
             log::info!("link={} was={was}", link.as_str());
-            if link == Link::Online && before == Some(Link::Offline) {
+            if before == Some(Link::Offline) && link == Link::Online {
                 world.notices.normal("Online", About::Pod, "the manager answers again");
             }
         }

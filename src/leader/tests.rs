@@ -10,6 +10,7 @@ use crate::rules::link::{HAND_OVER_AFTER, Link};
 use crate::rules::vectors::{apply, sign, test_pem};
 use jiff::Timestamp;
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::sync::Mutex;
@@ -109,10 +110,10 @@ impl Bench {
             outbox: Arc::clone(&outbox),
             board: Arc::default(),
             desk: Arc::clone(&desk),
-            notices: Arc::default(),
             trust: Trust { ring, config },
             replica: "a".into(),
-            pace: std::cell::Cell::default(),
+            notices: Arc::default(),
+            pace: Cell::default(),
         });
         let mut bench = Self { leader, clock, permit, desk, outbox };
         let tenure = Tenure {
