@@ -128,7 +128,8 @@ impl Elector {
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
-                self.permit.grant(&held.tenure, held.hold.deadline(self.me.duration));
+                let now = self.clock.monotonic();
+                self.permit.grant(&held.tenure, held.hold.deadline(self.me.duration), now);
                 self.held = Some(held);
                 Duration::ZERO
             }
@@ -198,7 +199,7 @@ impl Elector {
             since: self.clock.monotonic(),
         });
         log::info!("lease taken holder={} transitions={transitions}", self.me.holder);
-        self.permit.grant(&tenure, hold.deadline(self.me.duration));
+        self.permit.grant(&tenure, hold.deadline(self.me.duration), self.clock.monotonic());
         self.held = Some(Held { hold, tenure, acquire_time: time, lease });
         self.tell_leader();
     }

@@ -51,10 +51,11 @@ impl Permit {
         self.grant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets `tenure` act until `until` (monotonic).
-    pub fn grant(&self, tenure: &Arc<Tenure>, until: Duration) {
+    /// Lets `tenure` act until `until` (monotonic), unless the process is ending or has resigned: a renewal that
+    /// was under way meanwhile gives nothing back.
+    pub fn grant(&self, tenure: &Arc<Tenure>, until: Duration, now: Duration) {
         let mut grant = self.lock();
-        if !grant.closing {
+        if !grant.closing && grant.resigned_until <= now {
             grant.tenure = Some(Arc::clone(tenure));
             grant.until = until;
         }
@@ -131,5 +132,30 @@ impl Permit {
             // Woken early or late makes no difference: every caller looks again.
             drop(self.changed.wait_timeout(grant, limit));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_renewal_that_was_under_way_gives_no_permission_back_after_a_resignation() {
+        let s = Duration::from_secs;
+        let tenure = Arc::new(Tenure {
+            holder: "a_1".to_owned(),
+            transitions: 0,
+            lease_uid: "u".to_owned(),
+            first_start: false,
+            since: s(0),
+        });
+        let permit = Permit::default();
+        permit.grant(&tenure, s(10), s(0));
+        assert_eq!(permit.tenure(s(5)), Some(Arc::clone(&tenure)));
+        permit.resign(s(65));
+        permit.grant(&tenure, s(15), s(5));
+        assert_eq!(permit.tenure(s(5)), None);
+        permit.grant(&tenure, s(75), s(65));
+        assert_eq!(permit.tenure(s(65)), Some(tenure));
     }
 }
