@@ -373,6 +373,7 @@ pub(crate) fn name(method: Method) -> &'static str {
         Method::Post => "POST",
         Method::Put => "PUT",
         Method::Delete => "DELETE",
+        Method::Patch => "PATCH",
     }
 }
 

@@ -258,7 +258,7 @@ impl Checker {
         sender.ends = match request.method {
             Method::Post => true,
             Method::Put => sender.under.as_deref().is_some_and(|id| command_of(&body) == Some(id)),
-            Method::Get | Method::Delete => false,
+            Method::Get | Method::Delete | Method::Patch => false,
         };
     }
 

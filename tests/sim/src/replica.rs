@@ -14,6 +14,7 @@ use navin_cluster_agent::identity::Identity;
 use navin_cluster_agent::kube::Kube;
 use navin_cluster_agent::leader::{Leader, World};
 use navin_cluster_agent::leadership::{Permit, Tenure};
+use navin_cluster_agent::notices::{Crier, Notices};
 use navin_cluster_agent::outbox::{Outbox, Queue};
 use navin_cluster_agent::poll::{Polled, Poller};
 use navin_cluster_agent::reporter::{self, Reporter};
@@ -34,7 +35,7 @@ const RELEASE_WAIT: Duration = Duration::from_secs(4);
 const IDLE: Duration = Duration::from_hours(1);
 
 /// The threads of a replica, in the order of [`Replica::threads`].
-pub const ROLES: [&str; 6] = ["lease", "leader", "poll", "outbox", "reporter", "watch"];
+pub const ROLES: [&str; 7] = ["lease", "leader", "poll", "outbox", "reporter", "watch", "events"];
 /// The index of the leader thread.
 pub const LEADER: usize = 1;
 /// The index of the watch thread.
@@ -61,13 +62,14 @@ impl Replica {
         let life = Arc::new(Life::new(Arc::clone(host)));
         let ports: Vec<Arc<Port>> =
             (0..ROLES.len()).map(|n| Port::new(Arc::clone(&life), chance::mix(seed, n as u64))).collect();
-        let [lease, lead, poll, send, report, look] =
-            [0, 1, 2, 3, 4, 5].map(|n: usize| Arc::clone(&ports[n]));
+        let [lease, lead, poll, send, report, look, cry] =
+            [0, 1, 2, 3, 4, 5, 6].map(|n: usize| Arc::clone(&ports[n]));
         let config = &identity.config;
         let term = config.lease_duration();
         let kube = |port: &Arc<Port>| Kube::new(line(port, Peer::Kube), NAMESPACE, term / 3);
         let (permit, contact) = (Arc::new(Permit::default()), Arc::new(Contact::default()));
         let (queue, board) = (Arc::new(Queue::default()), Arc::new(Board::default()));
+        let notices = Arc::new(Notices::default());
         let gateway =
             |port: &Arc<Port>| Gateway::new(line(port, Peer::Gateway), clock(port), Arc::clone(&contact));
         let (events, inbox) = sync_channel(EVENTS);
@@ -87,6 +89,7 @@ impl Replica {
             contact: Arc::clone(&contact),
             outbox: Arc::clone(&queue),
             board: Arc::clone(&board),
+            notices: Arc::clone(&notices),
             trust: identity.trust(),
             replica: pod.to_owned(),
             pace: Cell::default(),
@@ -107,6 +110,7 @@ impl Replica {
             clock: clock(&report),
             board: Arc::clone(&board),
             leader: events.clone(),
+            notices: Arc::clone(&notices),
             identity: Arc::clone(identity),
             replica: pod.to_owned(),
             progress: reporter::Progress::default(),
@@ -119,6 +123,8 @@ impl Replica {
             board: Arc::clone(&board),
             progress: watch::Progress::default(),
         };
+        let (talk, id) = (Arc::clone(&notices), Some(uid.to_owned()));
+        let crier = Crier::new(kube(&cry), clock(&cry), talk, pod.to_owned(), id);
         let shared = |port: &Arc<Port>| (Arc::clone(port), Arc::clone(&permit));
         let threads = vec![
             Thread::new(Arc::clone(&lease), elect(elector, shared(&lease))),
@@ -127,6 +133,7 @@ impl Replica {
             Thread::new(Arc::clone(&send), send_on(outbox, queue, shared(&send))),
             Thread::new(Arc::clone(&report), report_on(reporter, board, shared(&report))),
             Thread::new(Arc::clone(&look), watch_on(watcher, shared(&look))),
+            Thread::new(Arc::clone(&cry), cry_on(crier, notices, shared(&cry))),
         ];
         Self { pod: pod.to_owned(), holder, life, permit, threads }
     }
@@ -236,6 +243,15 @@ fn watch_on(mut watcher: Watcher, (port, permit): Shared) -> impl FnOnce() + Sen
             }
             let pause = watcher.step();
             port.sleep(pause);
+        }
+    }
+}
+
+fn cry_on(mut crier: Crier, notices: Arc<Notices>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() {
+            let pause = crier.step();
+            port.wait(pause, || notices.news());
         }
     }
 }
