@@ -19,6 +19,7 @@ pub mod identity;
 mod invariants;
 pub mod manager;
 pub mod replica;
+pub mod shrink;
 pub mod speech;
 pub mod stats;
 pub mod stored;
