@@ -1,113 +1,21 @@
-//! Threads that run, and their calls on the way: what leaves, lands, is answered, and what goes wrong with it.
+//! Calls on their way: what leaves, lands, is answered, and what goes wrong with it.
 
+use crate::answers::{name, refusal, response};
 use crate::api::{Kind, Reply};
 use crate::chance::{keyed, mix};
 use crate::faults::{CallFault, SECOND};
 use crate::host::true_time;
-use crate::manager::{Manager, error};
+use crate::manager::Manager;
 use crate::replica::ROLES;
-use crate::thread::{Answer, Ask, Peer};
+use crate::thread::Peer;
 use crate::world::{Event, Flight, World};
-use navin_cluster_agent::http::{HttpError, Method, Request, Response};
-use std::io::{self, Cursor, Read};
-use std::time::Duration;
+use navin_cluster_agent::http::{HttpError, Request};
 
 /// How often a waiting poll is looked at.
 const LOOK: u64 = SECOND / 4;
 
 impl World {
-    /// Lets a thread go on, with the answer of its call, until it asks for something.
-    pub(crate) fn resume(&mut self, slot: usize, thread: usize, answer: Option<Answer>) {
-        self.go_on(slot, thread, answer);
-        self.wake_others(slot, thread);
-        self.end_if_stopped(slot);
-    }
-
-    /// True where the thread did something new.
-    fn go_on(&mut self, slot: usize, thread: usize, answer: Option<Answer>) -> bool {
-        crate::speech::set(self.now.get(), slot, ROLES[thread], self.trace.speaks());
-        let place = &mut self.slots[slot];
-        let Some(replica) = &mut place.replica else { return false };
-        let life = std::sync::Arc::clone(&replica.life);
-        let it = &mut replica.threads[thread];
-        if it.ended() {
-            return false;
-        }
-        if let Some(answer) = answer {
-            it.port.answer(answer);
-        }
-        let ask = it.run();
-        for line in crate::speech::take() {
-            self.trace.note(self.now.get(), &[], "", || line);
-        }
-        let process = place.process;
-        match ask {
-            None => true,
-            Some(Ask::Wait(until)) if it.waits == Some(until) => false,
-            Some(ask @ (Ask::Wait(until) | Ask::Sleep(until))) => {
-                it.serial += 1;
-                it.waits = matches!(ask, Ask::Wait(_)).then_some(until);
-                let serial = it.serial;
-                let at = (life.born + life.host.true_length(until)).max(self.now.get() + 1);
-                self.push(at, Event::Timer { slot, process, thread, serial });
-                true
-            }
-            Some(Ask::Call(peer, request)) => {
-                it.serial += 1;
-                it.waits = None;
-                let serial = it.serial;
-                let limit = life.host.true_length(request.timeout);
-                self.after(limit, Event::Timer { slot, process, thread, serial });
-                self.call(slot, thread, serial, peer, request);
-                true
-            }
-        }
-    }
-
-    /// What one thread did may be what others of its process wait for.
-    fn wake_others(&mut self, slot: usize, ran: usize) {
-        let mut last = ran;
-        let mut thread = (ran + 1) % ROLES.len();
-        while thread != last {
-            let waits = |world: &Self| {
-                let replica = world.slots[slot].replica.as_ref();
-                replica.is_some_and(|replica| replica.threads.get(thread).is_some_and(|t| t.waits.is_some()))
-            };
-            if waits(self) && self.go_on(slot, thread, None) {
-                last = thread;
-            }
-            thread = (thread + 1) % ROLES.len();
-        }
-    }
-
-    /// A process whose lease thread has ended in order has ended.
-    fn end_if_stopped(&mut self, slot: usize) {
-        let replica = self.slots[slot].replica.as_ref();
-        if replica.is_some_and(|replica| replica.permit.closing() && replica.threads[0].ended()) {
-            self.kill(slot, Some("ends in order"));
-        }
-    }
-
-    pub(crate) fn timer(&mut self, slot: usize, process: u64, thread: usize, serial: u64) {
-        let now = self.now.get();
-        let place = &mut self.slots[slot];
-        let paused = place.paused_until;
-        let Some(replica) = place.replica.as_mut().filter(|_| place.process == process) else { return };
-        let it = &mut replica.threads[thread];
-        if it.serial != serial {
-            return;
-        }
-        if paused > now {
-            self.push(paused, Event::Timer { slot, process, thread, serial });
-            return;
-        }
-        it.waits = None;
-        // For a call this is its time limit; a thread that sleeps takes no answer.
-        let answer = Err(HttpError::Unanswered("the time is over".to_owned()));
-        self.resume(slot, thread, Some(answer));
-    }
-
-    fn call(&mut self, slot: usize, thread: usize, serial: u64, peer: Peer, request: Request) {
+    pub(crate) fn call(&mut self, slot: usize, thread: usize, serial: u64, peer: Peer, request: Request) {
         let now = self.now.get();
         let place = &mut self.slots[slot];
         let process = place.process;
@@ -342,76 +250,4 @@ impl World {
         }
         self.resume(slot, thread, Some(answer));
     }
-
-    /// Ends a process, whatever it does; it comes back while the run goes on.
-    pub(crate) fn kill(&mut self, slot: usize, why: Option<&str>) {
-        let Some(mut replica) = self.slots[slot].replica.take() else { return };
-        replica.life.end();
-        replica.permit.close();
-        crate::speech::set(0, 0, "", false);
-        for thread in &mut replica.threads {
-            let _ends = thread.run();
-            assert!(thread.ended(), "a thread of a process that has ended goes on");
-        }
-        self.close_streams(self.slots[slot].process);
-        let Some(why) = why else { return };
-        let now = self.now.get();
-        self.trace.note(now, &[7, slot as u64], "", || format!("r{slot} {why}"));
-        self.stats.crashes += u64::from(why.starts_with("crash") || why.starts_with("killed"));
-        let mut rng = keyed(self.seed, mix(0x6_0000, self.slots[slot].process));
-        if rng.bool() {
-            self.slots[slot].pod += 1;
-        }
-        let most = [1, 5, 30][rng.usize(0..3)];
-        self.after(rng.u64(SECOND / 5..most * SECOND), Event::Start(slot));
-    }
 }
-
-pub(crate) fn name(method: Method) -> &'static str {
-    match method {
-        Method::Get => "GET",
-        Method::Post => "POST",
-        Method::Put => "PUT",
-        Method::Delete => "DELETE",
-        Method::Patch => "PATCH",
-    }
-}
-
-fn refusal(status: u16, peer: Peer) -> Reply {
-    let mut reply = match (peer, status) {
-        (Peer::Gateway, 403) => error(403, "identity_revoked"),
-        (Peer::Gateway, _) => error(status, "trouble"),
-        (Peer::Kube, 403) => Reply::status(403, "Forbidden", "is forbidden: RBAC"),
-        (Peer::Kube, 422) => Reply::status(422, "Invalid", "is invalid"),
-        (Peer::Kube, 409) => Reply::status(409, "Conflict", "Operation cannot be fulfilled"),
-        (Peer::Kube, _) => Reply::status(status, "InternalError", "trouble"),
-    };
-    if status == 429 {
-        reply.retry_after = Some("1".to_owned());
-    }
-    reply
-}
-
-fn response(reply: Reply, cut: bool, now: u64) -> Response {
-    let date = true_time(now).strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();
-    let mut body = reply.body;
-    let body: Box<dyn Read + Send> = if cut {
-        body.truncate(body.len() / 2);
-        Box::new(Cursor::new(body).chain(Broken))
-    } else {
-        Box::new(Cursor::new(body))
-    };
-    Response { status: reply.status, retry_after: reply.retry_after, date: Some(date), body }
-}
-
-/// A body that ends with an error.
-struct Broken;
-
-impl Read for Broken {
-    fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
-        Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed"))
-    }
-}
-
-/// How long after the end of the troubles everything must have settled.
-pub(crate) const SETTLE_WITHIN: Duration = Duration::from_mins(20);

@@ -1,7 +1,6 @@
 //! Troubles of the plan, the workload, and the end of the run.
 
 use crate::api::{Effect, Kind};
-use crate::calls::SETTLE_WITHIN;
 use crate::checker::STATE;
 use crate::faults::{SECOND, Trouble};
 use crate::host::true_time;
@@ -10,6 +9,8 @@ use crate::world::{Conditions, Event, World};
 use navin_cluster_agent::kube::lease;
 use serde_json::json;
 
+/// How long after the end of the troubles everything must have settled.
+const SETTLE_WITHIN: u64 = 20 * 60 * SECOND;
 /// How long everything must stay settled.
 const STAYS: u64 = 20 * SECOND;
 
@@ -194,8 +195,7 @@ impl World {
             (None, Some(_)) => {}
             (Some(missing), _) => {
                 self.settled_since = None;
-                let limit = u64::try_from(SETTLE_WITHIN.as_micros()).unwrap_or(u64::MAX);
-                if now.saturating_sub(healed.max(self.last_landing)) > limit {
+                if now.saturating_sub(healed.max(self.last_landing)) > SETTLE_WITHIN {
                     self.checker.broken("liveness: everything settles when the troubles have ended", missing);
                     return;
                 }

@@ -8,17 +8,21 @@
 //! (the agent in it), [`api`] and [`manager`] (the models), [`faults`] and [`workload`] (the plan), [`checker`]
 //! and `invariants` (what must hold), `shrink` (why it did not).
 
+mod answers;
 pub mod api;
 mod calls;
 pub mod chance;
 pub mod checker;
 mod events;
 pub mod faults;
+pub mod history;
 pub mod host;
 pub mod identity;
 mod invariants;
 pub mod manager;
+mod queue;
 pub mod replica;
+mod running;
 pub mod shrink;
 pub mod speech;
 pub mod stats;

@@ -44,17 +44,13 @@ fn replay(seed: u64, whole: bool) -> ExitCode {
 }
 
 fn verdict(seed: u64, outcome: &Outcome) -> ExitCode {
-    match &outcome.violation {
-        Some(violation) => {
-            println!("seed {seed} breaks: {}\n  {}", violation.invariant, violation.what);
-            println!("  replay: cargo run --profile sim -p navin-sim -- --seed {seed}");
-            ExitCode::FAILURE
-        }
-        None => {
-            println!("seed {seed} breaks nothing; trace {:016x}", outcome.hash);
-            ExitCode::SUCCESS
-        }
-    }
+    let Some(violation) = &outcome.violation else {
+        println!("seed {seed} breaks nothing; trace {:016x}", outcome.hash);
+        return ExitCode::SUCCESS;
+    };
+    println!("seed {seed} breaks: {}\n  {}", violation.invariant, violation.what);
+    println!("  replay: cargo run --profile sim -p navin-sim -- --seed {seed}");
+    ExitCode::FAILURE
 }
 
 fn many(from: u64, count: u64) -> ExitCode {
@@ -69,17 +65,14 @@ fn many(from: u64, count: u64) -> ExitCode {
             if seed >= from + count || broken.load(Relaxed) {
                 break;
             }
-            match catch_unwind(AssertUnwindSafe(|| run(seed, Options::default()))) {
-                Ok(outcome) => {
-                    mine.add(&outcome.stats);
-                    if outcome.violation.is_some() && !broken.swap(true, Relaxed) {
-                        let _failure = verdict(seed, &outcome);
-                    }
+            if let Ok(outcome) = catch_unwind(AssertUnwindSafe(|| run(seed, Options::default()))) {
+                mine.add(&outcome.stats);
+                if outcome.violation.is_some() && !broken.swap(true, Relaxed) {
+                    let _failure = verdict(seed, &outcome);
                 }
-                Err(_) => {
-                    broken.store(true, Relaxed);
-                    println!("seed {seed} panics");
-                }
+            } else {
+                broken.store(true, Relaxed);
+                println!("seed {seed} breaks: no panic");
             }
         }
         if let Ok(mut sum) = sum.lock() {

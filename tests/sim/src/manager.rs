@@ -103,7 +103,7 @@ impl Manager {
             command.delivered = Some(now);
             envelopes.push(command.envelope.clone());
         }
-        envelopes.extend(self.slipped.drain(..));
+        envelopes.append(&mut self.slipped);
         envelopes.truncate(MOST);
         (!envelopes.is_empty()).then(|| answer(&envelopes))
     }

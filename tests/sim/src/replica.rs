@@ -62,7 +62,7 @@ impl Replica {
         let life = Arc::new(Life::new(Arc::clone(host)));
         let ports: Vec<Arc<Port>> =
             (0..ROLES.len()).map(|n| Port::new(Arc::clone(&life), chance::mix(seed, n as u64))).collect();
-        let [lease, lead, poll, send, report, look, cry] =
+        let [lease, lead, poll, out, report, look, cry] =
             [0, 1, 2, 3, 4, 5, 6].map(|n: usize| Arc::clone(&ports[n]));
         let config = &identity.config;
         let term = config.lease_duration();
@@ -102,7 +102,7 @@ impl Replica {
             wait_s: config.poll_wait().as_secs(),
             backoff: Backoff::default(),
         };
-        let outbox = Outbox::new(Arc::clone(&queue), gateway(&send), clock(&send), events.clone());
+        let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());
         let reporter = Reporter {
             kube: kube(&report),
             gateway: gateway(&report),
@@ -130,7 +130,7 @@ impl Replica {
             Thread::new(Arc::clone(&lease), elect(elector, shared(&lease))),
             Thread::new(Arc::clone(&lead), lead_on(leader, inbox, shared(&lead))),
             Thread::new(Arc::clone(&poll), poll_on(poller, shared(&poll))),
-            Thread::new(Arc::clone(&send), send_on(outbox, queue, shared(&send))),
+            Thread::new(Arc::clone(&out), send_on(outbox, queue, shared(&out))),
             Thread::new(Arc::clone(&report), report_on(reporter, board, shared(&report))),
             Thread::new(Arc::clone(&look), watch_on(watcher, shared(&look))),
             Thread::new(Arc::clone(&cry), cry_on(crier, notices, shared(&cry))),

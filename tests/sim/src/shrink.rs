@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 /// How long shrinking may take.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// The fewest faults and items, as far as was found in time, with which `seed` breaks the same invariant.
 #[must_use]

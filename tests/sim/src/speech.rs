@@ -5,6 +5,7 @@ use log::{LevelFilter, Log, Metadata, Record};
 use navin_cluster_agent::http::Request;
 use serde_json::Value;
 use std::cell::RefCell;
+use std::fmt::Write as _;
 
 #[derive(Default)]
 struct Said {
@@ -109,7 +110,7 @@ fn state_words(text: &str) -> String {
             let reason = done["receipt"]["reason"].as_str().unwrap_or("");
             format!("{}{}{acknowledged}", done["receipt"]["status"].as_str().unwrap_or("?"), reason)
         };
-        words.push_str(&format!(" #{}:{how}", record["sequence"]));
+        let _infallible = write!(words, " #{}:{how}", record["sequence"]);
     }
     words
 }

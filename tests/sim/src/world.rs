@@ -1,13 +1,16 @@
 //! The scheduler: one queue of events in virtual time, and what each of them does.
 
-use crate::api::{Api, Reply, Schema};
-use crate::chance::{keyed, mix};
-use crate::checker::{Checker, Sender, Violation};
+use crate::api::{Api, Schema};
+use crate::chance::keyed;
+use crate::checker::Checker;
 use crate::faults::{self, Allowed, CallFault, Rates, SECOND, Trouble};
+use crate::history::{Sender, Violation};
 use crate::host::{Host, Now};
 use crate::identity::identity;
 use crate::manager::Manager;
-use crate::replica::{Replica, pod_uid};
+pub(crate) use crate::queue::Event;
+use crate::queue::Timed;
+use crate::replica::Replica;
 use crate::stats::Stats;
 use crate::streams::Open;
 use crate::thread::Peer;
@@ -15,64 +18,12 @@ use crate::trace::Trace;
 use crate::workload::{self, Item};
 use navin_cluster_agent::http::Request;
 use navin_cluster_agent::identity::Identity;
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
 
 /// Most events of one run: more is a loop that makes no progress.
 const MOST_EVENTS: u64 = 3_000_000;
-
-/// What is to happen.
-#[derive(Debug)]
-pub(crate) enum Event {
-    /// A process starts in this slot.
-    Start(usize),
-    /// SIGKILL after the time that an ending may take, for the process with this number.
-    Overdue(usize, u64),
-    /// A thread's time has come.
-    Timer { slot: usize, process: u64, thread: usize, serial: u64 },
-    /// A request arrives.
-    Land(u64),
-    /// A poll that waits is looked at again.
-    Look(u64),
-    /// An answer arrives.
-    Answer(u64, Reply),
-    /// Lines of a watch arrive, or its end.
-    Lines(u64, String, bool),
-    /// A watch is looked after.
-    StreamTick(u64),
-    /// A trouble of the plan.
-    Trouble(usize),
-    /// An item of the workload.
-    Item(usize),
-    /// All troubles end.
-    Heal,
-    /// Has everything settled?
-    Settled,
-}
-
-struct Timed {
-    at: u64,
-    order: u64,
-    event: Event,
-}
-
-impl PartialEq for Timed {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-impl Eq for Timed {}
-impl PartialOrd for Timed {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl Ord for Timed {
-    fn cmp(&self, other: &Self) -> Ordering {
-        (self.at, self.order).cmp(&(other.at, other.order))
-    }
-}
 
 /// A call on its way.
 pub(crate) struct Flight {
@@ -288,28 +239,6 @@ impl World {
             Event::Item(index) => self.item(index),
             Event::Heal => self.heal(),
             Event::Settled => self.look_whether_settled(),
-        }
-    }
-
-    fn start(&mut self, slot: usize) {
-        if self.slots[slot].replica.is_some() {
-            return;
-        }
-        self.processes += 1;
-        let process = self.processes;
-        let seed = mix(self.seed, 0x5_0000 + process);
-        let place = &mut self.slots[slot];
-        place.process = process;
-        place.paused_until = 0;
-        let pod = format!("agent-{slot}-{}", place.pod);
-        let uid = pod_uid(slot as u64 * 1_000 + place.pod);
-        let replica = Replica::start(&place.host, &self.identity, &pod, &uid, seed);
-        let threads = replica.threads.len();
-        place.replica = Some(replica);
-        self.trace
-            .note(self.now.get(), &[1, slot as u64, process], "", || format!("r{slot} starts as {pod}"));
-        for thread in 0..threads {
-            self.resume(slot, thread, None);
         }
     }
 
