@@ -34,7 +34,7 @@ impl Reply {
             code,
             &json!({
                 "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
-                "message": message, "reason": reason, "code": code,
+                "message": message, "reason": (!reason.is_empty()).then_some(reason), "code": code,
             }),
         )
     }

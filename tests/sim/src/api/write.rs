@@ -13,7 +13,8 @@ impl Api {
         };
         if object["metadata"].get("resourceVersion").is_some_and(|version| version != "") {
             let message = "resourceVersion should not be set on objects to be created";
-            return Reply::status(400, "BadRequest", message);
+            // As a real one does.
+            return Reply::status(500, "", message);
         }
         if let Some(refused) = refused(kind, &name, &object) {
             return refused;
@@ -57,7 +58,7 @@ impl Api {
             );
             return status::precondition(kind, name, &what);
         }
-        if version.is_empty() && kind == Kind::Component {
+        if version.is_empty() && kind != Kind::ConfigMap {
             let what = "metadata.resourceVersion: Invalid value: 0x0: must be specified for an update";
             return status::invalid(kind, name, what);
         }
@@ -197,15 +198,15 @@ pub(super) fn released(object: &Value) -> bool {
 
 /// What validation refuses.
 fn refused(kind: Kind, name: &str, object: &Value) -> Option<Reply> {
-    let length = |entries: &Value| {
+    let length = |entries: &Value, keys: usize| {
         let entries = entries.as_object().into_iter().flatten();
-        entries.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum::<usize>()
+        entries.map(|(key, value)| keys * key.len() + value.as_str().map_or(0, str::len)).sum::<usize>()
     };
-    if length(&object["metadata"]["annotations"]) > ANNOTATIONS_LIMIT {
+    if length(&object["metadata"]["annotations"], 1) > ANNOTATIONS_LIMIT {
         let what = "metadata.annotations: Too long: may not be more than 262144 bytes";
         return Some(status::invalid(kind, name, what));
     }
-    if kind == Kind::ConfigMap && length(&object["data"]) > CONFIG_MAP_LIMIT {
+    if kind == Kind::ConfigMap && length(&object["data"], 0) > CONFIG_MAP_LIMIT {
         return Some(status::invalid(kind, name, "[]: Too long: may not be more than 1048576 bytes"));
     }
     None
