@@ -58,6 +58,7 @@ impl World {
                 pause = length;
                 self.slots[slot].paused_until = now + length;
             }
+            Some(CallFault::PausedAfter(length)) => self.slots[slot].paused_until = now + length,
             _ => {}
         }
         let away = match peer {

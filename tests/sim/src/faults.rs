@@ -50,6 +50,8 @@ pub enum CallFault {
     AnswerDelayed(u64),
     /// The whole process stands still for so long, before the request leaves.
     Paused(u64),
+    /// The whole process stands still for so long, when the request has left: its answer waits for it.
+    PausedAfter(u64),
     /// The server answers with this status, and does nothing.
     Refused(u16),
     /// The server does it, and answers 500 all the same.
@@ -61,7 +63,7 @@ pub enum CallFault {
 }
 
 /// The kinds of [`CallFault`], for the summary.
-pub const CALL_KINDS: [&str; 13] = [
+pub const CALL_KINDS: [&str; 14] = [
     "crash before",
     "crash after",
     "crash, lands later",
@@ -75,6 +77,7 @@ pub const CALL_KINDS: [&str; 13] = [
     "done, then 500",
     "body cut",
     "unsent",
+    "paused after",
 ];
 
 impl CallFault {
@@ -95,6 +98,7 @@ impl CallFault {
             Self::DoneThenError => 10,
             Self::BodyCut => 11,
             Self::Unsent => 12,
+            Self::PausedAfter(_) => 13,
         }
     }
 }
@@ -141,7 +145,8 @@ impl Rates {
             9 => CallFault::Refused(refusal(&mut rng, peer, method)),
             10 => CallFault::DoneThenError,
             11 => CallFault::BodyCut,
-            _ => CallFault::Unsent,
+            12 => CallFault::Unsent,
+            _ => CallFault::PausedAfter(rng.u64(0..60 * SECOND)),
         })
     }
 }

@@ -50,7 +50,9 @@ impl Side {
             }
         }
         metadata.remove("namespace");
-        for text in body.get_mut("data").and_then(Value::as_object_mut).into_iter().flatten().map(|(_, text)| text) {
+        for text in
+            body.get_mut("data").and_then(Value::as_object_mut).into_iter().flatten().map(|(_, text)| text)
+        {
             *text = json!(text.as_str().map(str::len));
         }
         json!({ "http": status, "object": body })
