@@ -1,7 +1,7 @@
 //! Calls on their way: what leaves, lands, is answered, and what goes wrong with it.
 
 use crate::answers::{name, refusal, response};
-use crate::api::{Kind, Reply};
+use crate::api::{Kind, Reply, Route};
 use crate::chance::{keyed, mix};
 use crate::faults::{CallFault, SECOND};
 use crate::host::true_time;
@@ -115,14 +115,17 @@ impl World {
             }
             _ => None,
         };
-        let watch = path.split_once("?watch=1").map(|(_, query)| query.to_owned());
+        let watched =
+            path.split_once("?watch=1").and_then(|(of, query)| Some((Route::parse(of)?.kind, query)));
         let reply = match (refused, peer) {
             (Some(status), _) => Some(refusal(status, peer)),
-            (None, Peer::Kube) if watch.is_some() => {
-                self.open_stream(call, &watch.unwrap_or_default());
-                Some(Self::head())
-            }
-            (None, Peer::Kube) => Some(self.at_api(call)),
+            (None, Peer::Kube) => match watched {
+                Some((kind, query)) => {
+                    self.open_stream(call, kind, query);
+                    Some(Self::head())
+                }
+                None => Some(self.at_api(call)),
+            },
             (None, Peer::Gateway) => self.at_gateway(call, &path),
         };
         if fault == Some(CallFault::CrashAfter) {

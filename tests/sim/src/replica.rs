@@ -38,8 +38,6 @@ const IDLE: Duration = Duration::from_hours(1);
 pub const ROLES: [&str; 7] = ["lease", "leader", "poll", "outbox", "reporter", "watch", "events"];
 /// The index of the leader thread.
 pub const LEADER: usize = 1;
-/// The index of the watch thread.
-pub const WATCH: usize = 5;
 
 /// One process of the agent.
 pub struct Replica {

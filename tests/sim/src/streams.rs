@@ -1,10 +1,10 @@
 //! Watches that are open: what the server sends, and how they end.
 
-use crate::api::{Opened, Reply};
+use crate::api::{Kind, Opened, Reply};
 use crate::chance::{keyed, mix};
 use crate::faults::{CallFault, SECOND};
 use crate::host::true_time;
-use crate::replica::WATCH;
+use crate::replica::ROLES;
 use crate::thread::{Arrived, Stream};
 use crate::world::{Event, World};
 use navin_cluster_agent::http::{HttpError, Response};
@@ -13,7 +13,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// A watch, as the server and the network between see it.
 pub(crate) struct Open {
     slot: usize,
+    thread: usize,
     process: u64,
+    kind: Kind,
+    bookmarks: bool,
     arrived: Arc<Mutex<Arrived>>,
     /// Up to which version everything was sent.
     version: u64,
@@ -29,7 +32,7 @@ pub(crate) struct Open {
 
 impl World {
     /// Opens a watch that has landed; its head is on the way.
-    pub(crate) fn open_stream(&mut self, call: u64, query: &str) {
+    pub(crate) fn open_stream(&mut self, call: u64, kind: Kind, query: &str) {
         let part = |name: &str| {
             query.split('&').find_map(|part| part.strip_prefix(name)).and_then(|v| v.parse().ok())
         };
@@ -48,7 +51,10 @@ impl World {
         }
         let mut open = Open {
             slot: flight.slot,
+            thread: flight.thread,
             process: flight.process,
+            kind,
+            bookmarks: query.contains("allowWatchBookmarks=true"),
             arrived: Arc::default(),
             version,
             until: now + seconds * SECOND,
@@ -57,7 +63,7 @@ impl World {
             silent,
             rng,
         };
-        if let Opened::Expired(line) = self.api.watch(version) {
+        if let Opened::Expired(line) = self.api.watch(kind, version) {
             open.until = now;
             self.after(flight.back + 1, Event::Lines(call, line, false));
         }
@@ -80,9 +86,9 @@ impl World {
                 continue;
             }
             let mut lines = String::new();
-            for (version, line) in self.api.since(open.version) {
+            for (version, line) in self.api.since(open.kind, open.version) {
                 lines.push_str(line);
-                open.version = *version;
+                open.version = version;
             }
             if !lines.is_empty() {
                 open.last = (now + open.rng.u64(21_000..60_000)).max(open.last + 1);
@@ -110,8 +116,10 @@ impl World {
             self.push(at, Event::Lines(call, String::new(), true));
         } else {
             let at = (now + 30_000).max(open.last + 1);
-            open.last = at;
-            self.push(at, Event::Lines(call, bookmark, false));
+            if open.bookmarks {
+                open.last = at;
+                self.push(at, Event::Lines(call, bookmark, false));
+            }
             self.after(30 * SECOND, Event::StreamTick(call));
         }
     }
@@ -125,7 +133,7 @@ impl World {
             self.push(place.paused_until, Event::Lines(call, lines.to_owned(), end));
             return;
         }
-        let (slot, process) = (open.slot, open.process);
+        let (slot, thread, process) = (open.slot, open.thread, open.process);
         {
             let mut arrived = lock(&open.arrived);
             arrived.bytes.extend_from_slice(lines.as_bytes());
@@ -136,15 +144,15 @@ impl World {
         }
         self.trace.note(now, &[12, slot as u64, lines.len() as u64], "", || {
             let kinds = lines.lines().map(|line| line.get(..90).unwrap_or(line)).collect::<Vec<_>>();
-            format!("r{slot} watch    stream {kinds:?} end={end}")
+            format!("r{slot} {:<8} stream {kinds:?} end={end}", ROLES[thread])
         });
         if end {
             self.streams.remove(&call);
         }
         let waits = place.process == process
-            && place.replica.as_ref().is_some_and(|replica| replica.threads[WATCH].waits.is_some());
+            && place.replica.as_ref().is_some_and(|replica| replica.threads[thread].waits.is_some());
         if waits {
-            self.resume(slot, WATCH, None);
+            self.resume(slot, thread, None);
         }
     }
 

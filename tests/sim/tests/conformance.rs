@@ -1,7 +1,7 @@
 //! Holds the model of the API server against a real kube-apiserver: the same calls, the same answers, but for
 //! uids, resource versions, times, and the words of messages.
 
-use navin_sim::api::{Api as Model, Opened, Schema};
+use navin_sim::api::{Api as Model, Kind, Opened, Schema};
 use navin_sim::identity::NAMESPACE;
 use navin_test_support::{Api, Cluster};
 use serde_json::{Value, json};
@@ -286,7 +286,8 @@ fn a_watch_tells_what_happened_since_its_version() {
         kinds(&answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
     };
     let real = watch(&both, &versions[0]);
-    let Opened::Lines(lines) = both.model.watch(versions[1].parse().expect("a number")) else {
+    let Opened::Lines(lines) = both.model.watch(Kind::Component, versions[1].parse().expect("a number"))
+    else {
         panic!("the version is not too old");
     };
     let model: String = lines.into_iter().map(|(_, line)| line).collect();
@@ -294,6 +295,8 @@ fn a_watch_tells_what_happened_since_its_version() {
     assert_eq!(real.len(), 2);
     // From a version that is forgotten: one line, ERROR 410.
     both.model.compact();
-    let Opened::Expired(line) = both.model.watch(1) else { panic!("the version is too old") };
+    let Opened::Expired(line) = both.model.watch(Kind::Component, 1) else {
+        panic!("the version is too old")
+    };
     assert_eq!(watch(&both, "1"), kinds(&line));
 }

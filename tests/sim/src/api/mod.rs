@@ -50,8 +50,8 @@ pub struct Api {
     page: usize,
     /// What the continue tokens stand for: the rest of the list, and its version.
     pages: BTreeMap<String, (Vec<Value>, u64)>,
-    /// Every change of a component: its version, and a line of a watch.
-    log: Vec<(u64, String)>,
+    /// Every change of a component or the Lease: its version, and a line of a watch.
+    log: Vec<(u64, Kind, String)>,
     /// Older versions are forgotten.
     compacted: u64,
     /// Changes since they were last taken.

@@ -14,8 +14,8 @@ pub enum Opened {
 
 impl Api {
     pub(super) fn record(&mut self, kind: Kind, what: &str, object: &Value) {
-        if kind == Kind::Component {
-            self.log.push((self.version, line(what, object)));
+        if matches!(kind, Kind::Component | Kind::Lease) {
+            self.log.push((self.version, kind, line(what, object)));
         }
     }
 
@@ -32,21 +32,21 @@ impl Api {
         self.pages.clear();
     }
 
-    /// Opens a watch of the components.
+    /// Opens a watch of the components, or of the one Lease.
     #[must_use]
-    pub fn watch(&self, version: u64) -> Opened {
+    pub fn watch(&self, kind: Kind, version: u64) -> Opened {
         if version < self.compacted {
             let body = status::expired("too old resource version").json();
             return Opened::Expired(line("ERROR", &body));
         }
-        Opened::Lines(self.since(version).to_vec())
+        Opened::Lines(self.since(kind, version).map(|(at, line)| (at, line.to_owned())).collect())
     }
 
     /// What has happened since a version.
-    #[must_use]
-    pub fn since(&self, version: u64) -> &[(u64, String)] {
-        let from = self.log.partition_point(|(at, _)| *at <= version);
-        self.log.get(from..).unwrap_or(&[])
+    pub fn since(&self, kind: Kind, version: u64) -> impl Iterator<Item = (u64, &str)> {
+        let from = self.log.partition_point(|(at, _, _)| *at <= version);
+        let later = self.log.get(from..).unwrap_or(&[]).iter();
+        later.filter(move |(_, of, _)| *of == kind).map(|(at, _, line)| (*at, line.as_str()))
     }
 
     /// The line of a bookmark.
