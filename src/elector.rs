@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// How often a follower reads the Lease where it cannot watch it: a release is seen within this.
+/// How often a follower reads a Lease that it cannot watch: a release is seen within this.
 const LOOK: Duration = Duration::from_millis(1_500);
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
@@ -238,8 +238,8 @@ impl Elector {
             return log::debug!("{text}");
         }
         // A conflict says that another was faster, which is nothing bad.
-        let conflict = matches!(error, KubeError::Conflict(_));
-        log::log!(if conflict { log::Level::Info } else { log::Level::Warn }, "{text}");
+        let faster = matches!(error, KubeError::Conflict(_));
+        log::log!(if faster { log::Level::Info } else { log::Level::Warn }, "{text}");
         self.trouble = Some((text, now));
     }
 
@@ -263,6 +263,7 @@ impl Elector {
         let now = micro_time(self.clock.wall());
         let mut holding = self.holding(held.hold.transitions, &held.acquire_time, &now);
         holding.holder = "";
+        self.permit.saw_holder("");
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(_) => log::info!("lease released transitions={}", held.hold.transitions),
             Err(error) => log::warn!("lease not released error={:?}", error.to_string()),
@@ -289,6 +290,7 @@ impl Elector {
 
     fn observe(&mut self, lease: Option<&Object>) {
         let record = lease.map(|lease| LeaseRecord::read(&lease.0));
+        self.permit.saw_holder(record.as_ref().map_or("", |record| &record.holder));
         self.observer.observe(record, self.clock.monotonic());
     }
 

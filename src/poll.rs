@@ -39,8 +39,13 @@ impl Poller {
                 self.permit.wait(IDLE);
                 continue;
             }
+            let sent = self.clock.monotonic();
             let pause = self.step();
-            if !pause.is_zero() {
+            if self.backoff.failures() > 0 {
+                self.clock.sleep(LEAST.min(pause));
+                // Where a receipt or report got through, commands do too.
+                self.gateway.await_answer(sent, pause.saturating_sub(LEAST));
+            } else if !pause.is_zero() {
                 self.clock.sleep(pause);
             }
         }
@@ -67,9 +72,11 @@ impl Poller {
             }
             Err(error) => {
                 log::warn!("poll failed error={:?}", error.to_string());
-                let told = error.retry_after(self.clock.wall());
-                let random = self.clock.random();
-                told.unwrap_or_else(|| self.backoff.next(random))
+                if let Some(told) = error.retry_after(self.clock.wall()) {
+                    self.backoff = Backoff::default();
+                    return told;
+                }
+                self.backoff.next(self.clock.random())
             }
         }
     }
