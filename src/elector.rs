@@ -70,7 +70,13 @@ impl Elector {
                 break;
             }
         }
-        if !self.permit.await_leader_stopped(RELEASE_WAIT) {
+        let leader_stopped = self.permit.await_leader_stopped(RELEASE_WAIT);
+        self.end(leader_stopped);
+    }
+
+    /// The ending: releases what is held, unless a write of the leader thread may still be under way.
+    pub fn end(&mut self, leader_stopped: bool) {
+        if !leader_stopped {
             log::warn!("lease not released: a write may still be under way");
         } else if let Some(held) = self.held.take() {
             self.release(&held);

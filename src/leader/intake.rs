@@ -43,6 +43,8 @@ impl Leader {
                 log::warn!("refused unreadable=true source=inbox message={message:?}");
                 let refusal = Refusal { reason: Reason::InvalidEnvelope, message, ids: None };
                 world.board.count_unreadable(refusal.reason);
+                let notice = "a file of the inbox cannot be read: invalid_envelope";
+                world.notices.warning("CommandRefused", About::Pod, notice);
                 let receipt = Receipt::refused(&world.stamp(Source::Inbox), &refusal, false, None);
                 world.desk.reply(ticket, Reply::Answer(Box::new(Answer { receipt, inventory: None })));
             }

@@ -190,3 +190,29 @@ fn without_inotify_the_folder_is_scanned_and_the_log_names_the_limit() {
     }
     assert_eq!(count_log(&agent, "inbox not watched"), 1, "told once, though tried again");
 }
+
+/// J02: what the kubelet lays out for a ConfigMap is links, and none of it is a command, however often it is
+/// swapped; a file beside it is.
+#[test]
+fn a_folder_laid_out_as_a_mounted_volume_has_no_commands_in_it_and_its_swaps_disturb_nobody() {
+    let scripted = Scripted::start("inbox-volume", &json!({}));
+    let agent = online(&scripted);
+    let inbox = agent.inbox();
+    let command = |sequence: u64| {
+        scripted.signer.sign(&scripted.signer.apply(&format!("c-{sequence}"), sequence, &json!({})))
+    };
+    symlink("..data/mounted.json", inbox.join("mounted.json")).unwrap();
+    for swap in 1..=20 {
+        let version = format!("..2026_{swap}");
+        fs::create_dir(inbox.join(&version)).unwrap();
+        fs::write(inbox.join(&version).join("mounted.json"), command(swap).to_string()).unwrap();
+        symlink(&version, inbox.join("..data_tmp")).unwrap();
+        fs::rename(inbox.join("..data_tmp"), inbox.join("..data")).unwrap();
+        thread::sleep(Duration::from_millis(100));
+    }
+    let mounted = receipt(&agent, "mounted");
+    assert_eq!(mounted["message"], "not a regular file", "{mounted}");
+    assert_eq!(answer(&agent, "beside", &command(21))["status"], "succeeded");
+    assert_eq!(count_log(&agent, "inbox answered"), 2, "once each");
+    assert_eq!(count_log(&agent, "accepted command="), 1);
+}

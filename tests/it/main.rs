@@ -1,8 +1,8 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
 //! [`lab`] and [`inbox_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
-//! the real one would never do what a scenario needs; [`wired`] puts proxies between, where single calls are
-//! to be broken. The rest is one theme a module.
+//! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
+//! calls or the network are to be broken. The rest is one theme a module.
 
 mod gateway;
 mod inbox_lab;

@@ -83,14 +83,16 @@ fn while_the_manager_is_dead_sensitive_commands_are_refused_read_only_ones_run_a
         taken.push(shown["receipts"][0]["received_at"].as_str().expect("a time").to_owned());
     }
     assert!(taken.is_sorted(), "in the order in which they were given: {taken:?}");
-    let report = until("a report of now", BOUND, || Some(report(&world)).filter(|r| r["link"] == "online"));
-    assert_eq!(report["counters"]["refused"]["manager_unreachable"], 4, "{report}");
-    until("the period in a report", BOUND, || {
-        (self::report(&world)["counters"]["offline_periods"] == 1).then_some(())
+    let report = until("the period in a report", BOUND, || {
+        Some(report(&world)).filter(|r| r["counters"]["offline_periods"] == 1 && r["link"] == "online")
     });
+    assert_eq!(report["counters"]["refused"]["manager_unreachable"], 4, "{report}");
     for change in ["link=connecting", "link=online was=connecting", "link=offline", "link=online was=offline"]
     {
         assert_eq!(count_log(&agent, change), 1, "one line a change: {change}");
+    }
+    for reason in ["Offline", "Online"] {
+        until(reason, BOUND, || world.namespace.events().iter().any(|e| e["reason"] == reason).then_some(()));
     }
     let late = apply_file(&world, "ingress", &json!({ "replicas": 3 }));
     assert_eq!(outcome(&world, id(&late))["status"], "succeeded", "online again");
