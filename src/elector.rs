@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// How often a follower reads the Lease where it cannot watch it: a release is seen within this.
+/// How often a follower reads a Lease that it cannot watch: a release is seen within this.
 const LOOK: Duration = Duration::from_millis(1_500);
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
@@ -244,8 +244,8 @@ impl Elector {
             return log::debug!("{text}");
         }
         // A conflict says that another was faster, which is nothing bad.
-        let conflict = matches!(error, KubeError::Conflict(_));
-        log::log!(if conflict { log::Level::Info } else { log::Level::Warn }, "{text}");
+        let faster = matches!(error, KubeError::Conflict(_));
+        log::log!(if faster { log::Level::Info } else { log::Level::Warn }, "{text}");
         self.trouble = Some((text, now));
     }
 
