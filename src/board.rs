@@ -232,6 +232,12 @@ impl Board {
         drop(self.changed.wait_timeout_while(self.lock(), limit, |shown| !shown.news));
     }
 
+    /// Whether something is new since the reporter looked.
+    #[must_use]
+    pub fn news(&self) -> bool {
+        self.lock().news
+    }
+
     /// What is shown now; nothing of it is new after that.
     #[must_use]
     pub fn take(&self) -> Shown {

@@ -70,7 +70,13 @@ impl Elector {
                 break;
             }
         }
-        if !self.permit.await_leader_stopped(RELEASE_WAIT) {
+        let leader_stopped = self.permit.await_leader_stopped(RELEASE_WAIT);
+        self.end(leader_stopped);
+    }
+
+    /// The ending: releases what is held, unless a write of the leader thread may still be under way.
+    pub fn end(&mut self, leader_stopped: bool) {
+        if !leader_stopped {
             log::warn!("lease not released: a write may still be under way");
         } else if let Some(held) = self.held.take() {
             self.release(&held);
@@ -222,12 +228,6 @@ impl Elector {
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
             }
-            // Another was faster: who it is, the next look tells.
-            Err(KubeError::Conflict(message)) => {
-                self.permit.let_go();
-                log::info!("lease not taken error={message:?}");
-                self.retry()
-            }
             Err(error) => {
                 self.permit.let_go();
                 self.trouble("lease not taken", &error);
@@ -239,15 +239,14 @@ impl Elector {
     /// Says what does not work: at once where it is something new, else once a minute.
     fn trouble(&mut self, what: &str, error: &KubeError) {
         let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
-        match &self.trouble {
-            Some((said, at)) if *said == text && now.saturating_sub(*at) < SAY_AGAIN => {
-                log::debug!("{text}");
-            }
-            Some(_) | None => {
-                log::warn!("{text}");
-                self.trouble = Some((text, now));
-            }
+        let same = |(said, at): &(String, Duration)| *said == text && now.saturating_sub(*at) < SAY_AGAIN;
+        if self.trouble.as_ref().is_some_and(same) {
+            return log::debug!("{text}");
         }
+        // A conflict says that another was faster, which is nothing bad.
+        let conflict = matches!(error, KubeError::Conflict(_));
+        log::log!(if conflict { log::Level::Info } else { log::Level::Warn }, "{text}");
+        self.trouble = Some((text, now));
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {

@@ -92,8 +92,13 @@ impl Queue {
     }
 
     fn wait(&self, limit: Duration) {
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news);
-        waited.unwrap_or_else(PoisonError::into_inner).0.news = false;
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+    }
+
+    /// Whether something was pushed since the sender looked.
+    #[must_use]
+    pub fn news(&self) -> bool {
+        self.lock().news
     }
 
     /// The first receipt that is due at `now`, left in its place; or how long until one is.
@@ -159,6 +164,8 @@ impl Outbox {
     /// Sends what is due; how long until more is.
     pub fn step(&mut self) -> Duration {
         loop {
+            // Before the look: what is pushed after it wakes the thread.
+            self.queue.lock().news = false;
             let now = self.clock.monotonic();
             if now < self.not_before {
                 return self.not_before.saturating_sub(now);

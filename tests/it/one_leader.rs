@@ -1,7 +1,7 @@
 //! No two replicas act at once. Each scenario is a public report about another program, named with it.
 
-use crate::lab::{BOUND, queue};
-use crate::wired::{LEASE, Replica, Wired, holder_in, writes_lease};
+use crate::lab::{BOUND, outcome, queue, succeeded};
+use crate::wired::{COMPONENTS, LEASE, Replica, Wired, holder_in, writes_lease};
 use navin_test_support::{Exchange, Fate, Gate, until};
 use serde_json::json;
 use std::time::Duration;
@@ -78,6 +78,37 @@ fn a_leader_that_cannot_reach_its_lease_has_stopped_before_another_begins() {
     assert!(last < taken && taken < first, "never both");
     let waited = taken.duration_since(renewed);
     assert!((TERM..TERM + SLACK).contains(&waited), "{waited:?}");
+}
+
+// The one write that can carry no precondition: it lands when its sender is long dead.
+#[test]
+fn a_create_of_a_dead_leader_that_lands_after_a_newer_delete_is_removed() {
+    let wired = wired("late-create");
+    let replicas = pair(&wired);
+    let gate = Gate::new();
+    let held = gate.clone();
+    wired.wire.rule(move |call, reply| match reply {
+        None if call.agent == "agent-a" && call.is("POST", COMPONENTS) => Fate::Hold(held.clone()),
+        _ => Fate::Pass,
+    });
+    let apply = queue(&wired.world, "managedcomponent.apply", &json!({ "name": "late", "spec": { "n": 1 } }));
+    gate.wait_reached(BOUND);
+    replicas[0].agent.process().kill9();
+    succeeded(&outcome(&wired.world, &apply));
+    let deleted = succeeded(&wired.world.delete("late", BOUND));
+    assert_eq!(deleted["replica"], "agent-b");
+    assert_eq!(wired.world.namespace.component("late"), None);
+
+    let from = wired.wire.len();
+    gate.pass();
+    let landed = wired.wait_effect(0, BOUND, "agent-a", "POST", COMPONENTS);
+    let removed = wired.wait_effect(from, BOUND, "agent-b", "DELETE", "/late");
+    let created = landed.reply.expect("an answer").json();
+    let preconditions = removed.call.json()["preconditions"].clone();
+    assert_eq!(preconditions["uid"], created["metadata"]["uid"]);
+    until("the late component to be gone", BOUND, || {
+        wired.world.namespace.component("late").is_none().then_some(())
+    });
 }
 
 // kubernetes/kubernetes#61151: two replicas of one name each saw their own Lease.
