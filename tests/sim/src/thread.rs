@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Stack of a coroutine, in words of eight bytes: 256 KiB, of which only what is touched takes memory.
 const STACK_WORDS: usize = 32 * 1024;
 
+/// Calls and pauses with which a thread of a process that has ended must have come to its own end.
+const ENDS_WITHIN: u64 = 10_000;
+
 /// Whom a call goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peer {
@@ -48,13 +51,20 @@ pub struct Port {
     life: Arc<Life>,
     slots: Mutex<Slots>,
     random: AtomicU64,
+    /// How often the thread asked for something after the end of its process.
+    asked: AtomicU64,
 }
 
 impl Port {
     /// A port of a thread of `life`; its chance begins at `seed`.
     #[must_use]
     pub fn new(life: Arc<Life>, seed: u64) -> Arc<Self> {
-        Arc::new(Self { life, slots: Mutex::default(), random: AtomicU64::new(seed) })
+        Arc::new(Self {
+            life,
+            slots: Mutex::default(),
+            random: AtomicU64::new(seed),
+            asked: AtomicU64::default(),
+        })
     }
 
     fn slots(&self) -> MutexGuard<'_, Slots> {
@@ -67,9 +77,21 @@ impl Port {
     }
 
     /// Whether the process has ended.
+    ///
+    /// # Panics
+    ///
+    /// When a thread asks again and again and does not end: the real one would not end at SIGTERM.
     #[must_use]
     pub fn dead(&self) -> bool {
-        self.life.dead()
+        let dead = self.life.dead();
+        if dead {
+            let asked = self.asked.fetch_add(1, Relaxed);
+            assert!(
+                asked < ENDS_WITHIN,
+                "a thread goes on without the permission, and would not end at SIGTERM"
+            );
+        }
+        dead
     }
 
     /// The process's monotonic clock.
