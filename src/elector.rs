@@ -85,12 +85,17 @@ impl Elector {
 
     /// Does what is due about the Lease; how long until more is.
     pub fn step(&mut self) -> Duration {
-        if let Some(rest) = self.permit.resigned_for(self.clock.monotonic()) {
-            if let Some(held) = self.held.take() {
-                log::warn!("lease left to others for_s={}", rest.as_secs());
-                self.release(&held);
-                self.permit.let_go();
-            }
+        let resigned = self.permit.take_resigned();
+        let rest = self.permit.resigned_for(self.clock.monotonic());
+        if let Some(held) =
+            self.held.take_if(|held| rest.is_some() || resigned.as_ref() == Some(&held.tenure))
+        {
+            log::warn!("lease left to others for_s={}", rest.unwrap_or_default().as_secs());
+            self.release(&held);
+            self.permit.let_go();
+            return self.look();
+        }
+        if let Some(rest) = rest {
             return rest.min(self.look());
         }
         match self.held.take() {

@@ -2,9 +2,10 @@
 //! writes what it answers beside them. While this replica does not lead, files are left alone.
 //!
 //! Invariants: a scan decides what is there, the watch only hints when; nothing is handed over that changed
-//! within the last second, nor more than [`PER_SECOND`] files a second; an answer is written only beside the
+//! within the last second, nor more than 20 files a second; an answer is written only beside the
 //! very content that was judged. Of a file that is under way nothing is kept but its name and stamp.
 
+mod answering;
 mod desk;
 mod reading;
 mod status;
@@ -18,7 +19,6 @@ use crate::clock::Clock;
 use crate::event::{Event, Ticket};
 use crate::folder::{Entry, Folder};
 use crate::leadership::Permit;
-use crate::rules::inbox::receipt_name;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -41,12 +41,8 @@ const RESCAN_UNWATCHED: Duration = Duration::from_secs(5);
 const BETWEEN_SCANS: Duration = Duration::from_millis(200);
 /// When a file that could not be judged is handed over again.
 const AGAIN: Duration = Duration::from_secs(1);
-/// When one whose command is being executed is, should its end have been missed.
-const MISSED: Duration = Duration::from_secs(30);
 /// When an answer that could not be written is tried again.
 const REWRITE: Duration = Duration::from_secs(5);
-/// Most answers that are written in one step.
-const ANSWERS_A_STEP: usize = 64;
 /// How often a follower looks whether it leads.
 const FOLLOW: Duration = Duration::from_secs(2);
 
@@ -183,59 +179,6 @@ impl Inbox {
         }
         self.files.clear();
         self.scan_at = Duration::ZERO;
-    }
-
-    fn replied(&mut self, ticket: Ticket, reply: Reply, now: Duration) {
-        let open = |stage: &Stage| match stage {
-            Stage::Handed(open) | Stage::UnderWay(open) => *open == ticket,
-            Stage::Ready | Stage::Answered(_) => false,
-        };
-        let Some(file) = self.files.values_mut().find(|file| open(&file.stage)) else { return };
-        match reply {
-            Reply::Answer(answer) => {
-                self.desk.close(ticket);
-                file.stage = Stage::Answered(answer);
-                file.due = now;
-            }
-            Reply::UnderWay => {
-                file.stage = Stage::UnderWay(ticket);
-                file.due = now.saturating_add(MISSED);
-            }
-            Reply::Later => {
-                self.desk.close(ticket);
-                file.stage = Stage::Ready;
-                file.due = now.saturating_add(AGAIN);
-            }
-        }
-    }
-
-    fn write_answers(&mut self, now: Duration) {
-        let due = |file: &File| matches!(file.stage, Stage::Answered(_)) && file.due <= now;
-        let names = self.files.iter().filter(|(_, file)| due(file)).map(|(name, _)| name.clone());
-        for name in names.take(ANSWERS_A_STEP).collect::<Vec<_>>() {
-            if !self.is_as_seen(&name, now) {
-                continue;
-            }
-            let Some(file) = self.files.get(&name) else { continue };
-            let (Stage::Answered(answer), Some(receipt)) = (&file.stage, receipt_name(&name)) else {
-                continue;
-            };
-            match self.folder.write(&receipt, answer.to_json().as_bytes()) {
-                Ok(()) => {
-                    log::debug!("inbox answered file={name:?}");
-                    self.told.write = false;
-                    self.files.remove(&name);
-                }
-                Err(error) => {
-                    if !std::mem::replace(&mut self.told.write, true) {
-                        log::warn!("inbox answer not written file={receipt:?} error={:?}", error.to_string());
-                    }
-                    if let Some(file) = self.files.get_mut(&name) {
-                        file.due = now.saturating_add(REWRITE);
-                    }
-                }
-            }
-        }
     }
 
     /// Whether the file is there and as it was; one that is another by now begins anew.

@@ -39,7 +39,8 @@ struct Grant {
     holds: bool,
     leader_stopped: bool,
     resigned_until: Duration,
-    /// What was resigned from: a renewal that was under way does not bring it back.
+    /// What was resigned from, until the lease thread has seen it: a renewal that was under way does not
+    /// bring it back.
     resigned: Option<Arc<Tenure>>,
     /// Who was seen to hold the Lease.
     holder: String,
@@ -79,6 +80,13 @@ impl Permit {
         grant.resigned = grant.tenure.take();
         grant.resigned_until = until;
         self.changed.notify_all();
+    }
+
+    /// The lease thread: what was resigned from since it asked last. It is to be released, however long ago
+    /// that was: nothing is granted for it any more.
+    #[must_use]
+    pub fn take_resigned(&self) -> Option<Arc<Tenure>> {
+        self.lock().resigned.take()
     }
 
     /// How long at `now` the Lease is still to be left to others.
@@ -140,11 +148,13 @@ impl Permit {
         waited.unwrap_or_else(PoisonError::into_inner).0.leader_stopped
     }
 
-    /// Waits for `limit`, or until the process is ending; whether it is.
+    /// The lease thread: waits for `limit`, or until the process is ending or the leader resigns; whether it
+    /// is ending.
     #[must_use]
     pub fn await_closing(&self, limit: Duration) -> bool {
         let grant = self.lock();
-        let waited = self.changed.wait_timeout_while(grant, limit, |grant| !grant.closing);
+        let idle = |grant: &mut Grant| !grant.closing && grant.resigned.is_none();
+        let waited = self.changed.wait_timeout_while(grant, limit, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.closing
     }
 
@@ -192,6 +202,9 @@ mod tests {
         permit.resign(s(20));
         permit.grant(&tenure(1), s(15));
         assert_eq!(permit.tenure(s(6)), None, "its renewal was under way");
+        assert!(!permit.await_closing(s(3_600)), "the lease thread is woken");
+        assert_eq!(permit.take_resigned(), Some(tenure(1)));
+        assert_eq!(permit.take_resigned(), None);
         permit.grant(&tenure(2), s(40));
         assert_eq!(permit.tenure(s(30)), Some(tenure(2)), "a later holding");
     }

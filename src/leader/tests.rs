@@ -2,6 +2,7 @@
 //! inbox beside the gateway. What the real ones do is in the scenarios.
 
 use super::*;
+use crate::elector::Elector;
 use crate::event::Filed;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::config::Configuration;
@@ -77,6 +78,16 @@ impl Clock for FakeClock {
     }
 }
 
+/// An API server with a Lease that `a_1` holds.
+fn with_lease() -> FakeApi {
+    let api = FakeApi::default();
+    let lease = json!({ "metadata": { "name": "navin-cluster-agent", "uid": "lease" },
+        "spec": { "holderIdentity": "a_1", "leaseTransitions": 1 } });
+    let path = "/apis/coordination.k8s.io/v1/namespaces/navin-platform/leases/navin-cluster-agent";
+    FakeApi::put(&mut api.0.lock().unwrap(), path.to_owned(), lease);
+    api
+}
+
 struct Bench {
     leader: Leader,
     clock: Arc<FakeClock>,
@@ -95,11 +106,7 @@ impl Bench {
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
         let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
-        let api = FakeApi::default();
-        let lease = json!({ "metadata": { "name": "navin-cluster-agent", "uid": "lease" },
-            "spec": { "holderIdentity": "a_1", "leaseTransitions": 1 } });
-        let path = "/apis/coordination.k8s.io/v1/namespaces/navin-platform/leases/navin-cluster-agent";
-        FakeApi::put(&mut api.0.lock().unwrap(), path.to_owned(), lease);
+        let api = with_lease();
         let clock = Arc::new(FakeClock::default());
         let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
         let leader = Leader::new(World {
@@ -179,6 +186,27 @@ fn a_leader_that_is_offline_for_ten_minutes_hands_the_lease_over_for_a_moment() 
     let now = bench.clock.monotonic();
     assert_eq!(bench.permit.resigned_for(now), Some(HAND_OVER));
     assert_eq!(bench.permit.resigned_for(now + HAND_OVER), None);
+}
+
+#[test]
+fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
+    let (clock, permit): (Arc<FakeClock>, Arc<Permit>) = (Arc::default(), Arc::default());
+    let (events, _events) = sync_channel(8);
+    let seconds = Duration::from_secs;
+    let kube = Kube::new(Arc::new(with_lease()), "navin-platform", seconds(5));
+    let mut elector =
+        Elector::new(kube.clone(), clock.clone(), Arc::clone(&permit), events, "a_1".to_owned(), seconds(60));
+    let holder = || crate::kube::lease::get(&kube).unwrap().0["spec"]["holderIdentity"].clone();
+    elector.step();
+    let tenure = permit.tenure(clock.monotonic()).expect("from itself it takes over at once");
+    permit.resign(seconds(10));
+    *clock.0.lock().unwrap() = seconds(15);
+    elector.step();
+    assert_eq!((holder(), permit.tenure(clock.monotonic())), (json!(""), None), "released");
+    *clock.0.lock().unwrap() = seconds(17);
+    elector.step();
+    let again = permit.tenure(clock.monotonic()).expect("nobody took it");
+    assert!(again.transitions > tenure.transitions);
 }
 
 #[test]
