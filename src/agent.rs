@@ -2,7 +2,7 @@
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
 //! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox
-//! (its folder), events (Events), signals. They are joined by one bounded channel of [`Event`] into the
+//! (its folder), identity (its folder), events (Events), signals. They are joined by one bounded channel of [`Event`] into the
 //! leader, and by the [`Permit`]. A thread that ends takes the process with it.
 
 mod parts;
@@ -67,6 +67,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let reporter = parts.reporter()?;
     let crier = parts.crier()?;
     let inbox = parts.inbox();
+    let rotation = parts.rotation();
 
     // Before anything is said: whoever reads the first line may send a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
@@ -93,6 +94,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     start("poll", Box::new(move || poller.run()))?;
     start("outbox", Box::new(move || outbox.run()))?;
     start("reporter", Box::new(move || reporter.run()))?;
+    start("identity", Box::new(move || rotation.run()))?;
     start("events", Box::new(move || crier.run()))?;
     if let Some(inbox) = inbox {
         start("inbox", Box::new(move || inbox.run()))?;

@@ -3,6 +3,7 @@
 use crate::kube::watch::Sighting;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
+use crate::rules::verdict::Trust;
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -34,6 +35,8 @@ pub enum Event {
     },
     /// Files of the inbox; each is answered, at once or later, at the inbox's desk.
     Filed(Vec<Filed>),
+    /// Another identity is in use: its keys and its configuration count from now on.
+    Trust(Box<Trust>),
     /// All components of the managed namespace, as the watch found them.
     Listed(Vec<Sighting>),
     /// One component was made or changed.

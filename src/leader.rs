@@ -127,6 +127,10 @@ impl Leader {
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Leadership => {}
+            Event::Trust(trust) => {
+                self.world.trust = *trust;
+                self.judge_at = Duration::ZERO;
+            }
             Event::Delivered { envelopes, source, taken } => {
                 self.judge_at = Duration::ZERO;
                 for envelope in envelopes {

@@ -8,7 +8,7 @@
 //! 6. [`watch`]: what comes from the cluster; [`poll`], [`outbox`], [`board`], [`reporter`]: what comes from
 //!    and goes to the manager; [`inbox`]: what comes past it, from a [`folder`]; [`notices`]: what people are
 //!    told by Events.
-//! 7. [`identity`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
+//! 7. [`identity`], [`rotation`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
 //!
 //! # Log levels
 //!
@@ -35,6 +35,7 @@ pub mod notices;
 pub mod outbox;
 pub mod poll;
 pub mod reporter;
+pub mod rotation;
 pub mod rules;
 pub mod threads;
 mod token;

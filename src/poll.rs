@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::Gateway;
+use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
 use crate::rules::messages::Source;
@@ -34,8 +35,8 @@ pub struct Poller {
     pub permit: Arc<Permit>,
     /// Who takes the commands.
     pub leader: SyncSender<Event>,
-    /// How long the gateway may hold a poll, in seconds.
-    pub wait_s: u64,
+    /// Who we are: it says how long the gateway may hold a poll.
+    pub identity: Arc<Current>,
     /// Pauses after failures.
     pub backoff: Backoff,
 }
@@ -74,7 +75,7 @@ impl Poller {
     /// Polls once.
     pub fn step(&mut self) -> Polled {
         let sent = self.clock.monotonic();
-        match self.gateway.poll(self.wait_s) {
+        match self.gateway.poll(self.identity.get().config.poll_wait().as_secs()) {
             Ok(envelopes) => {
                 self.backoff = Backoff::default();
                 let took = self.clock.monotonic().saturating_sub(sent);

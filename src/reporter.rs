@@ -5,7 +5,7 @@ use crate::board::{Board, Shown};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Contact, Gateway};
-use crate::identity::Identity;
+use crate::identity::Current;
 use crate::kube::{Kube, inventory};
 use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
@@ -42,7 +42,7 @@ pub struct Reporter {
     /// What people are told.
     pub notices: Arc<Notices>,
     /// Who we are.
-    pub identity: Arc<Identity>,
+    pub identity: Arc<Current>,
     /// Our pod's name.
     pub replica: String,
     /// What was sent, and when the next report is due.
@@ -125,7 +125,7 @@ impl Reporter {
             Some(_) | None => {
                 let inventory = inventory::read(&self.kube);
                 let revision = revision(&inventory);
-                let until = now.saturating_add(self.identity.config.report_interval());
+                let until = now.saturating_add(self.identity.get().config.report_interval());
                 self.progress.inventory = Some((inventory.clone(), revision.clone(), until));
                 (inventory, revision)
             }
@@ -138,7 +138,7 @@ impl Reporter {
                 self.progress.backoff = Backoff::default();
                 let again = needed && self.progress.kept.is_some();
                 self.progress.kept = (!needed).then(|| revision.to_owned());
-                let interval = self.identity.config.report_interval();
+                let interval = self.identity.get().config.report_interval();
                 if again { Duration::from_secs(1) } else { interval }
             }
             Err(error) => {
@@ -151,7 +151,8 @@ impl Reporter {
     }
 
     fn report(&mut self, shown: &Shown, wall: Timestamp, since: Duration, state: &State) -> Value {
-        let config = &self.identity.config;
+        let identity = self.identity.get();
+        let config = &identity.config;
         if self.progress.cluster_uid.is_none() {
             self.progress.cluster_uid = inventory::cluster_uid(&self.kube);
         }
@@ -170,7 +171,7 @@ impl Reporter {
             "leader_since": format_time(wall),
             "link": link.as_str(),
             "clock_offset_ms": self.contact.clock_offset_ms().unwrap_or(0),
-            "certificate_not_after": self.identity.certificate_not_after.map(format_time),
+            "certificate_not_after": identity.certificate_not_after.map(format_time),
             "state": {
                 "bytes": state.bytes(),
                 "records": counts.records,
@@ -203,7 +204,7 @@ impl Reporter {
             let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
             self.notices.warning("ClockSkew", About::Pod, &message);
         }
-        let end = self.identity.certificate_not_after;
+        let end = self.identity.get().certificate_not_after;
         let left = end.map(|end| end.duration_since(self.clock.wall()));
         if let (Some(end), Some(left)) = (end, left)
             && left < EXPIRING

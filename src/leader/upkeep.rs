@@ -353,6 +353,7 @@ impl Leader {
                 }
             }
             Event::Leadership
+            | Event::Trust(_)
             | Event::Delivered { .. }
             | Event::Acknowledged(_)
             | Event::Filed(_)

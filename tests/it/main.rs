@@ -29,5 +29,6 @@ mod one_leader;
 mod receipts;
 mod refusals;
 mod rights;
+mod rotation;
 mod schema;
 mod state;

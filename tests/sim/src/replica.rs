@@ -10,7 +10,7 @@ use navin_cluster_agent::elector::Elector;
 use navin_cluster_agent::event::Event;
 use navin_cluster_agent::gateway::{Contact, Gateway};
 use navin_cluster_agent::http::Http;
-use navin_cluster_agent::identity::Identity;
+use navin_cluster_agent::identity::{Current, Identity};
 use navin_cluster_agent::kube::Kube;
 use navin_cluster_agent::leader::{Leader, World};
 use navin_cluster_agent::leadership::{Permit, Tenure};
@@ -63,6 +63,7 @@ impl Replica {
         let [lease, lead, poll, out, report, look, cry] =
             [0, 1, 2, 3, 4, 5, 6].map(|n: usize| Arc::clone(&ports[n]));
         let config = &identity.config;
+        let current = Arc::new(Current::new(Arc::clone(identity)));
         let term = config.lease_duration();
         let kube = |port: &Arc<Port>| Kube::new(line(port, Peer::Kube), NAMESPACE, term / 3);
         let (permit, contact) = (Arc::new(Permit::default()), Arc::new(Contact::default()));
@@ -98,7 +99,7 @@ impl Replica {
             clock: clock(&poll),
             permit: Arc::clone(&permit),
             leader: events.clone(),
-            wait_s: config.poll_wait().as_secs(),
+            identity: Arc::clone(&current),
             backoff: Backoff::default(),
         };
         let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());
@@ -110,7 +111,7 @@ impl Replica {
             board: Arc::clone(&board),
             leader: events.clone(),
             notices: Arc::clone(&notices),
-            identity: Arc::clone(identity),
+            identity: Arc::clone(&current),
             replica: pod.to_owned(),
             progress: reporter::Progress::default(),
         };
