@@ -71,7 +71,7 @@ pub(crate) async fn command(
     request: Request<'_>,
 ) -> Result<String, IssueError> {
     let cluster = request.cluster;
-    let mut change = store.change().await?;
+    let mut change = store.change(cluster).await?;
     let base = clusters::base(&mut change, cluster).await?.ok_or(IssueError::NoCluster)?;
     let max = base.max_validity_s.saturating_sub(BACKDATED_S);
     let valid_for_s = match i64::try_from(request.valid_for_s) {
@@ -144,7 +144,7 @@ pub(crate) async fn identity(
 ) -> Result<IssuedIdentity, IssueError> {
     let identity_id = Uuid::new_v4().to_string();
     let certificate = authority.client(&identity_id)?;
-    let mut change = store.change().await?;
+    let mut change = store.change(cluster).await?;
     let base = clusters::base(&mut change, cluster).await?.ok_or(IssueError::NoCluster)?;
     // Never older than the last one, which the agent would prefer, though the clock was set back.
     let last = identities::last_issued(&mut change, cluster).await?;
@@ -174,6 +174,7 @@ pub(crate) async fn identity(
         issued_at,
         not_after: certificate.not_after_ms,
         max_validity_s,
+        gateway_url: payload["gateway_url"].as_str().unwrap_or_default(),
     };
     let revoked = identities::replace(&mut change, cluster, &issued).await?;
     let entry = Entry {
