@@ -151,6 +151,10 @@ pub(crate) async fn identity(
     let issued_at = clock::now_whole_ms().max(last.unwrap_or(0));
     let max_validity_s =
         settings.get("max_validity_s").and_then(Value::as_i64).unwrap_or(DEFAULT_MAX_VALIDITY_S);
+    if max_validity_s <= BACKDATED_S {
+        let why = format!("max_validity_s: expected more than {BACKDATED_S}, or no command fits into it");
+        return Err(Unsignable::Refused(why).into());
+    }
     let mut payload = json!({
         "type": "navin.agent-config/v1",
         "tenant_id": cluster.tenant_id,

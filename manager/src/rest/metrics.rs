@@ -10,6 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::Value;
+use std::fmt::Write;
 
 /// Clusters that one answer holds.
 const MAX_CLUSTERS: i64 = 100_000;
@@ -41,13 +42,13 @@ impl Samples {
     fn add(&mut self, name: &str, cluster: &str, label: Option<(&str, &str)>, value: f64) {
         let Some(at) = METRICS.iter().position(|metric| metric.0 == name) else { return };
         let label = label.map_or(String::new(), |(name, text)| format!(",{name}=\"{}\"", escape(text)));
-        self.0[at] += &format!("{name}{{cluster=\"{cluster}\"{label}}} {value}\n");
+        writeln!(self.0[at], "{name}{{cluster=\"{cluster}\"{label}}} {value}").ok();
     }
 
     fn text(&self) -> String {
         let mut text = String::new();
         for ((name, kind, help), samples) in METRICS.iter().zip(&self.0) {
-            text += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}");
+            write!(text, "# HELP {name} {help}\n# TYPE {name} {kind}\n{samples}").ok();
         }
         text
     }

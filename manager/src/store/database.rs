@@ -5,6 +5,7 @@ use crate::failure::Failure;
 use crate::files;
 use sqlx::AnyPool;
 use sqlx::any::AnyPoolOptions;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -122,7 +123,7 @@ fn sqlite_url(path: &Path) -> Result<String, Failure> {
     for byte in text.bytes() {
         match byte {
             b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => url.push(byte.into()),
-            _ => url.push_str(&format!("%{byte:02X}")),
+            _ => write!(url, "%{byte:02X}").unwrap_or_default(),
         }
     }
     Ok(url)

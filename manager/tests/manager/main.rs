@@ -2,6 +2,7 @@
 
 mod delivery;
 mod identities;
+mod openapi;
 mod process;
 mod receipts;
 mod rest;
