@@ -221,6 +221,9 @@ async fn client(kubeconfig: &str) -> Result<Client, Refused> {
     let mut config = Config::from_custom_kubeconfig(parsed, &options)
         .await
         .map_err(|_| refused("the current context lacks its cluster, its user or something in them"))?;
+    if config.root_cert.as_ref().is_none_or(Vec::is_empty) {
+        return Err(refused("certificate-authority-data: expected a certificate in PEM"));
+    }
     config.proxy_url = None;
     config.connect_timeout = Some(CONNECT_LIMIT);
     config.read_timeout = Some(LIMIT);

@@ -2,6 +2,7 @@
 
 mod delivery;
 mod identities;
+mod kubeconfig;
 mod openapi;
 mod process;
 mod receipts;
