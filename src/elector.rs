@@ -11,9 +11,12 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// How often a follower reads the Lease at least: a release and the last renewal of a leader that died are
-/// seen within this.
+/// How often a follower reads the Lease where it cannot watch it: a release is seen within this.
 const LOOK: Duration = Duration::from_millis(1_500);
+/// A watch that ended sooner is not followed by another at once.
+const SHORT: Duration = Duration::from_secs(1);
+/// How often the same trouble is said.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
@@ -34,6 +37,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
+    /// What went wrong last, and when it was said.
+    trouble: Option<(String, Duration)>,
 }
 
 impl Elector {
@@ -48,7 +53,7 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None }
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, trouble: None }
     }
 
     /// Our `holderIdentity`.
@@ -84,6 +89,7 @@ impl Elector {
             if let Some(held) = self.held.take() {
                 log::warn!("lease left to others for_s={}", rest.as_secs());
                 self.release(&held);
+                self.permit.let_go();
             }
             return rest.min(self.look());
         }
@@ -113,6 +119,7 @@ impl Elector {
             Action::StepDown | Action::Create | Action::Take { .. } => {
                 log::warn!("lease lost transitions={}", held.hold.transitions);
                 self.permit.revoke();
+                self.permit.let_go();
                 self.tell_leader();
                 Duration::ZERO
             }
@@ -125,16 +132,16 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
-                let now = self.clock.monotonic();
-                self.permit.grant(&held.tenure, held.hold.deadline(self.me.duration), now);
+                self.permit.grant(&held.tenure, held.hold.deadline(self.me.duration));
                 self.held = Some(held);
                 Duration::ZERO
             }
             Err(error) => {
-                log::warn!("lease not renewed error={:?}", error.to_string());
+                self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
                 if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
                     self.observe(found.as_ref());
@@ -152,7 +159,7 @@ impl Elector {
         let found = match self.read() {
             Ok(found) => found,
             Err(error) => {
-                log::warn!("lease unreadable error={:?}", error.to_string());
+                self.trouble("lease unreadable", &error);
                 return self.look();
             }
         };
@@ -161,12 +168,51 @@ impl Elector {
         match self.observer.decide(&self.me, None, state_exists, self.clock.monotonic()) {
             Action::Create => self.take(None, 0, !state_exists),
             Action::Take { transitions } => self.take(found.as_ref(), transitions, false),
-            Action::Wait(pause) => pause.min(self.look()),
+            Action::Wait(rest) => self.linger(found.as_ref(), rest),
             Action::Renew | Action::StepDown => self.look(),
         }
     }
 
+    /// Watches the Lease until there may be something to do, or for the `rest` of its holder's time.
+    fn linger(&mut self, found: Option<&Object>, rest: Duration) -> Duration {
+        let (began, look) = (self.clock.monotonic(), rest.min(self.look()));
+        let Some(version) = found.and_then(Object::resource_version) else { return look };
+        if rest.as_secs() == 0 {
+            return rest;
+        }
+        let mut watch = match lease::watch(&self.kube, version, rest.as_secs()) {
+            Ok(watch) => watch,
+            Err(error) => {
+                log::info!("lease not watched, read instead error={:?}", error.to_string());
+                return look;
+            }
+        };
+        loop {
+            match watch.read() {
+                Ok(Some(lease)) => {
+                    self.observe(Some(&lease));
+                    let now = self.clock.monotonic();
+                    if !matches!(self.observer.decide(&self.me, None, true, now), Action::Wait(_)) {
+                        return Duration::ZERO;
+                    }
+                }
+                Ok(None) if self.clock.monotonic().saturating_sub(began) >= SHORT => return Duration::ZERO,
+                Ok(None) => return look,
+                Err(error) => {
+                    log::info!("lease watch broke error={error:?}");
+                    return look;
+                }
+            }
+            if self.permit.closing() {
+                return Duration::ZERO;
+            }
+        }
+    }
+
     fn take(&mut self, read: Option<&Object>, transitions: u32, first_start: bool) -> Duration {
+        if !self.permit.begin_take() {
+            return Duration::ZERO;
+        }
         let sent = self.clock.monotonic();
         let time = micro_time(self.clock.wall());
         self.observer.attempt(transitions);
@@ -177,15 +223,30 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
             }
             Err(error) => {
-                log::info!("lease not taken error={:?}", error.to_string());
-                self.retry()
+                self.permit.let_go();
+                self.trouble("lease not taken", &error);
+                if matches!(error, KubeError::Refused { .. }) { self.look() } else { self.retry() }
             }
         }
+    }
+
+    /// Says what does not work: at once where it is something new, else once a minute.
+    fn trouble(&mut self, what: &str, error: &KubeError) {
+        let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
+        let same = |(said, at): &(String, Duration)| *said == text && now.saturating_sub(*at) < SAY_AGAIN;
+        if self.trouble.as_ref().is_some_and(same) {
+            return log::debug!("{text}");
+        }
+        // A conflict says that another was faster, which is nothing bad.
+        let conflict = matches!(error, KubeError::Conflict(_));
+        log::log!(if conflict { log::Level::Info } else { log::Level::Warn }, "{text}");
+        self.trouble = Some((text, now));
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {
@@ -199,7 +260,7 @@ impl Elector {
             since: self.clock.monotonic(),
         });
         log::info!("lease taken holder={} transitions={transitions}", self.me.holder);
-        self.permit.grant(&tenure, hold.deadline(self.me.duration), self.clock.monotonic());
+        self.permit.grant(&tenure, hold.deadline(self.me.duration));
         self.held = Some(Held { hold, tenure, acquire_time: time, lease });
         self.tell_leader();
     }
@@ -208,6 +269,7 @@ impl Elector {
         let now = micro_time(self.clock.wall());
         let mut holding = self.holding(held.hold.transitions, &held.acquire_time, &now);
         holding.holder = "";
+        self.permit.saw_holder("");
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(_) => log::info!("lease released transitions={}", held.hold.transitions),
             Err(error) => log::warn!("lease not released error={:?}", error.to_string()),
@@ -234,6 +296,7 @@ impl Elector {
 
     fn observe(&mut self, lease: Option<&Object>) {
         let record = lease.map(|lease| LeaseRecord::read(&lease.0));
+        self.permit.saw_holder(record.as_ref().map_or("", |record| &record.holder));
         self.observer.observe(record, self.clock.monotonic());
     }
 

@@ -35,8 +35,14 @@ struct Grant {
     tenure: Option<Arc<Tenure>>,
     until: Duration,
     closing: bool,
+    /// The Lease is ours, or may be as soon as a take that was sent is answered.
+    holds: bool,
     leader_stopped: bool,
     resigned_until: Duration,
+    /// What was resigned from: a renewal that was under way does not bring it back.
+    resigned: Option<Arc<Tenure>>,
+    /// Who was seen to hold the Lease.
+    holder: String,
 }
 
 /// The permission, shared by the threads of one process.
@@ -51,11 +57,10 @@ impl Permit {
         self.grant.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets `tenure` act until `until` (monotonic), unless the process is ending or has resigned: a renewal that
-    /// was under way meanwhile gives nothing back.
-    pub fn grant(&self, tenure: &Arc<Tenure>, until: Duration, now: Duration) {
+    /// Lets `tenure` act until `until` (monotonic).
+    pub fn grant(&self, tenure: &Arc<Tenure>, until: Duration) {
         let mut grant = self.lock();
-        if !grant.closing && grant.resigned_until <= now {
+        if !grant.closing && grant.resigned.as_ref() != Some(tenure) {
             grant.tenure = Some(Arc::clone(tenure));
             grant.until = until;
         }
@@ -71,7 +76,7 @@ impl Permit {
     /// Takes the permission away and asks the lease thread to leave the Lease to others until `until`.
     pub fn resign(&self, until: Duration) {
         let mut grant = self.lock();
-        grant.tenure = None;
+        grant.resigned = grant.tenure.take();
         grant.resigned_until = until;
         self.changed.notify_all();
     }
@@ -82,12 +87,43 @@ impl Permit {
         self.lock().resigned_until.checked_sub(now).filter(|rest| !rest.is_zero())
     }
 
+    /// The lease thread: this is who holds the Lease, as it was read or written last; empty for nobody.
+    pub fn saw_holder(&self, holder: &str) {
+        holder.clone_into(&mut self.lock().holder);
+    }
+
+    /// Who was last seen to hold the Lease; `None` for nobody.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        let holder = self.lock().holder.clone();
+        (!holder.is_empty()).then_some(holder)
+    }
+
     /// Takes the permission away for good: the process is ending.
     pub fn close(&self) {
         let mut grant = self.lock();
         grant.closing = true;
         grant.tenure = None;
         self.changed.notify_all();
+    }
+
+    /// About to take the Lease; false where the process is ending, and nobody would release it.
+    #[must_use]
+    pub fn begin_take(&self) -> bool {
+        let mut grant = self.lock();
+        grant.holds = !grant.closing;
+        grant.holds
+    }
+
+    /// The Lease is not ours, or was released.
+    pub fn let_go(&self) {
+        self.lock().holds = false;
+    }
+
+    /// Whether there is a Lease to be released.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        self.lock().holds
     }
 
     /// The leader thread has ended: no write is under way, and the Lease may be released.
@@ -139,23 +175,24 @@ impl Permit {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_renewal_that_was_under_way_gives_no_permission_back_after_a_resignation() {
-        let s = Duration::from_secs;
-        let tenure = Arc::new(Tenure {
-            holder: "a_1".to_owned(),
-            transitions: 0,
-            lease_uid: "u".to_owned(),
+    fn tenure(transitions: u32) -> Arc<Tenure> {
+        Arc::new(Tenure {
+            holder: "a_1".into(),
+            transitions,
+            lease_uid: "u".into(),
             first_start: false,
-            since: s(0),
-        });
-        let permit = Permit::default();
-        permit.grant(&tenure, s(10), s(0));
-        assert_eq!(permit.tenure(s(5)), Some(Arc::clone(&tenure)));
-        permit.resign(s(65));
-        permit.grant(&tenure, s(15), s(5));
-        assert_eq!(permit.tenure(s(5)), None);
-        permit.grant(&tenure, s(75), s(65));
-        assert_eq!(permit.tenure(s(65)), Some(tenure));
+            since: Duration::ZERO,
+        })
+    }
+
+    #[test]
+    fn a_renewal_does_not_bring_back_what_was_resigned_from() {
+        let (permit, s) = (Permit::default(), Duration::from_secs);
+        permit.grant(&tenure(1), s(10));
+        permit.resign(s(20));
+        permit.grant(&tenure(1), s(15));
+        assert_eq!(permit.tenure(s(6)), None, "its renewal was under way");
+        permit.grant(&tenure(2), s(40));
+        assert_eq!(permit.tenure(s(30)), Some(tenure(2)), "a later holding");
     }
 }

@@ -48,7 +48,13 @@ impl Poller {
                 self.permit.wait(IDLE);
                 continue;
             }
+            let sent = self.clock.monotonic();
             match self.step() {
+                Polled::Pause(pause) if self.backoff.failures() > 0 => {
+                    self.clock.sleep(LEAST.min(pause));
+                    // Where a receipt or report got through, commands do too.
+                    self.gateway.await_answer(sent, pause.saturating_sub(LEAST));
+                }
                 Polled::Pause(pause) if pause.is_zero() => {}
                 Polled::Pause(pause) => self.clock.sleep(pause),
                 Polled::Commands(envelopes) => self.hand_over(envelopes),
@@ -79,9 +85,11 @@ impl Poller {
             }
             Err(error) => {
                 log::warn!("poll failed error={:?}", error.to_string());
-                let told = error.retry_after(self.clock.wall());
-                let random = self.clock.random();
-                Polled::Pause(told.unwrap_or_else(|| self.backoff.next(random)))
+                if let Some(told) = error.retry_after(self.clock.wall()) {
+                    self.backoff = Backoff::default();
+                    return Polled::Pause(told);
+                }
+                Polled::Pause(self.backoff.next(self.clock.random()))
             }
         }
     }

@@ -12,6 +12,7 @@ use crate::rules::backoff::Backoff;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
 use crate::rules::names::format_time;
+use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -97,7 +98,8 @@ impl Reporter {
         if asked {
             self.progress.answered = shown.asked;
             let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
-            if self.leader.send(Event::Inventory { result, asked: shown.asked }).is_err() {
+            let whole = Arc::new(inventory.clone());
+            if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
         }
@@ -106,6 +108,7 @@ impl Reporter {
         if self.progress.kept.as_deref() != Some(&revision) {
             set(&mut report, "inventory", inventory);
         }
+        fit(&mut report, REPORT_LIMIT);
         self.progress.sent = Some(self.clock.monotonic());
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
@@ -180,7 +183,7 @@ impl Reporter {
                 "executed": shown.executed,
                 "refused": shown.refused,
                 "drift_repaired": shown.repaired,
-                "offline_periods": 0,
+                "offline_periods": shown.offline_periods,
             },
             "components": self.board.components(shown, state),
         })

@@ -125,8 +125,8 @@ impl Watcher {
     /// Keeps the version only where nothing can have been missed.
     fn watch(&mut self, mut version: String) -> Result<(), String> {
         let random = self.clock.random().checked_rem(SPREAD_S).unwrap_or(0);
-        let limit = Duration::from_secs(SHORTEST_S.saturating_add(random));
-        let mut stream = watch::open(&self.kube, &version, limit).map_err(|e| e.to_string())?;
+        let seconds = SHORTEST_S.saturating_add(random);
+        let mut stream = watch::open(&self.kube, &version, seconds).map_err(|e| e.to_string())?;
         while let Some((change, newer)) = stream.read()? {
             if let Some(newer) = newer {
                 version = newer;

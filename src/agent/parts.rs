@@ -7,9 +7,11 @@ use crate::elector::Elector;
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
 use crate::files::{self, MAX_FILE_BYTES};
+use crate::folder::DirFolder;
 use crate::gateway::{Contact, Gateway};
 use crate::http::{HttpsClient, TlsFiles};
 use crate::identity::Identity;
+use crate::inbox::{Desk, Inbox};
 use crate::kube::Kube;
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
@@ -36,6 +38,7 @@ pub(super) struct Parts<'a> {
     queue: Arc<Queue>,
     board: Arc<Board>,
     notices: Arc<Notices>,
+    desk: Arc<Desk>,
     pub(super) events: SyncSender<Event>,
 }
 
@@ -57,6 +60,7 @@ impl<'a> Parts<'a> {
             queue: Arc::default(),
             board: Arc::default(),
             notices: Arc::default(),
+            desk: Arc::default(),
             events,
         })
     }
@@ -99,6 +103,7 @@ impl<'a> Parts<'a> {
             outbox: Arc::clone(&self.queue),
             board: Arc::clone(&self.board),
             notices: Arc::clone(&self.notices),
+            desk: Arc::clone(&self.desk),
             trust: self.identity.trust(),
             replica: self.replica.clone(),
             pace: Cell::default(),
@@ -151,6 +156,13 @@ impl<'a> Parts<'a> {
         let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
         let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
         Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
+    }
+
+    /// The inbox, where a folder for it was given.
+    pub(super) fn inbox(&self) -> Option<Inbox> {
+        let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
+        let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
+        Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
     }
 
     pub(super) fn announce(&self, holder: &str) {

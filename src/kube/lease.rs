@@ -1,10 +1,18 @@
 //! The Lease `navin-cluster-agent` (`coordination.k8s.io/v1`).
 
+use super::stream::{self, Lines};
 use super::{Kube, KubeError, Object};
-use serde_json::json;
+use crate::rules::json::parse_foreign;
+use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The Lease's name.
 pub const NAME: &str = "navin-cluster-agent";
+
+/// Largest line of a watch of it, in bytes.
+const LINE_BYTES: usize = 1024 * 1024;
+/// How much longer than the server was told a follower waits for the end of a watch.
+const SILENCE: Duration = Duration::from_secs(1);
 
 fn path(kube: &Kube) -> String {
     format!("{}/{NAME}", collection(kube))
@@ -58,6 +66,41 @@ pub fn create(kube: &Kube, holding: &Holding<'_>) -> Result<Object, KubeError> {
 /// See [`KubeError`]; a conflict says that it has changed since.
 pub fn replace(kube: &Kube, read: &Object, holding: &Holding<'_>) -> Result<Object, KubeError> {
     kube.put(&path(kube), &filled(read.clone(), holding).0)
+}
+
+/// A watch of the Lease that is open.
+pub struct Watch(Lines);
+
+/// Watches the Lease from `version` on; the server ends it after `seconds`.
+///
+/// # Errors
+///
+/// See [`KubeError`].
+pub fn watch(kube: &Kube, version: &str, seconds: u64) -> Result<Watch, KubeError> {
+    let query = format!("fieldSelector=metadata.name%3D{NAME}&resourceVersion={version}");
+    stream::open(kube, &collection(kube), &query, seconds, SILENCE).map(Watch)
+}
+
+impl Watch {
+    /// The Lease after its next change; none where it is to be read instead: the stream has ended, or the
+    /// Lease was deleted.
+    ///
+    /// # Errors
+    ///
+    /// The stream broke, was silent for too long, or holds something else.
+    pub fn read(&mut self) -> Result<Option<Object>, String> {
+        let Some(line) = self.0.read()? else { return Ok(None) };
+        let mut event = parse_foreign(&line, LINE_BYTES).map_err(|e| e.to_string())?;
+        match event.get("type").and_then(Value::as_str) {
+            Some("ADDED" | "MODIFIED") => {
+                let object = event.get_mut("object").map(Value::take).map(Object);
+                let lease = object.filter(|object| object.name() == Some(NAME));
+                lease.map(Some).ok_or_else(|| "another object than the Lease".to_owned())
+            }
+            Some("DELETED") => Ok(None),
+            Some(_) | None => Err("not a change of the Lease".to_owned()),
+        }
+    }
 }
 
 fn filled(mut lease: Object, holding: &Holding<'_>) -> Object {

@@ -10,6 +10,7 @@ pub mod inventory;
 pub mod lease;
 mod list;
 pub mod state;
+mod stream;
 pub mod watch;
 
 pub use crate::rules::kubernetes::{KubeError, Object};

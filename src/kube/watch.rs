@@ -1,17 +1,15 @@
 //! What the API server tells of the components: all of them once, then each change (Kubernetes API
 //! concepts, "efficient detection of changes"). Nothing here decides; a sighting is a hint to look.
 
+use super::stream::{self, Lines};
 use super::{Kube, KubeError, components, list};
 use crate::rules::component::CREATED;
 use crate::rules::json::plain;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
-/// Longest line of a watch, in bytes: one object with its managed fields, and what is around it.
-const LINE_BYTES: u64 = 8 * 1024 * 1024;
 /// Largest `status` that is kept, in bytes (CONTRACT section 5).
 const STATUS_BYTES: usize = 16 * 1024;
 /// How much longer than the server was told the client waits: then the stream is dead, however quiet.
@@ -96,20 +94,16 @@ pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), String> {
 }
 
 /// A watch that is open.
-pub struct Watch(BufReader<Box<dyn Read + Send>>);
+pub struct Watch(Lines);
 
-/// Watches the components from `version` on; the server ends it after `limit`.
+/// Watches the components from `version` on; the server ends it after `seconds`.
 ///
 /// # Errors
 ///
 /// See [`KubeError`]; 410 comes as `Unavailable`.
-pub fn open(kube: &Kube, version: &str, limit: Duration) -> Result<Watch, KubeError> {
-    let seconds = limit.as_secs();
-    let path = components::collection(kube);
-    let path =
-        format!("{path}?watch=1&allowWatchBookmarks=true&timeoutSeconds={seconds}&resourceVersion={version}");
-    let response = kube.stream(&path, limit.saturating_add(SILENCE))?;
-    Ok(Watch(BufReader::new(response.body)))
+pub fn open(kube: &Kube, version: &str, seconds: u64) -> Result<Watch, KubeError> {
+    let query = format!("allowWatchBookmarks=true&resourceVersion={version}");
+    stream::open(kube, &components::collection(kube), &query, seconds, SILENCE).map(Watch)
 }
 
 impl Watch {
@@ -119,12 +113,7 @@ impl Watch {
     ///
     /// The stream broke, or was silent for too long.
     pub fn read(&mut self) -> Result<Option<(Change, Option<String>)>, String> {
-        let mut line = Vec::new();
-        let read = (&mut self.0).take(LINE_BYTES).read_until(b'\n', &mut line);
-        read.map_err(|e| e.to_string())?;
-        if line.is_empty() {
-            return Ok(None);
-        }
+        let Some(line) = self.0.read()? else { return Ok(None) };
         let line: Line = serde_json::from_slice(&line).map_err(|e| format!("not a line of a watch: {e}"))?;
         let version = line.object.metadata.as_ref().and_then(|m| m.resource_version.clone());
         let change = match line.r#type.as_str() {

@@ -355,6 +355,7 @@ impl Leader {
             Event::Leadership
             | Event::Delivered { .. }
             | Event::Acknowledged(_)
+            | Event::Filed(_)
             | Event::Inventory { .. } => {}
         }
     }

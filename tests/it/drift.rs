@@ -139,3 +139,26 @@ fn repairs_are_reported_and_a_component_that_is_changed_again_and_again_is_conte
     assert_eq!(report["counters"]["drift_repaired"], 5);
     assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 99 }), "not restored at once");
 }
+
+#[test]
+fn a_component_whose_envelope_was_tampered_with_in_the_state_is_left_as_it_is_and_reported() {
+    let world = World::start("drift-tampered", &json!({ "report_interval_s": 10 }));
+    let agent = world.agent(POD);
+    applied(&world, "ingress", &json!({ "replicas": 2 }));
+    agent.process().kill9();
+    let admin = world.cluster.admin();
+    let mut state = crate::lab::state(&world);
+    state["components"]["ingress"]["desired"]["envelope"]["payload"]["arguments"]["spec"] =
+        json!({ "replicas": 666 });
+    let change = json!({ "data": { "state.json": state.to_string() } });
+    assert_eq!(admin.patch(&world.namespace.state_path(), &change).0, 200);
+    patch(&world, "ingress", &json!({ "spec": { "replicas": 9 } }));
+    agent.process().start_again();
+    let reason = until("the report to say why", BOUND, || {
+        let report = world.manager.cluster(world.cluster_id())["report"].clone();
+        report["components"][0]["reason"].as_str().map(str::to_owned)
+    });
+    assert!(reason.contains("does not verify (invalid_signature)"), "{reason}");
+    assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 9 }), "neither spec is written");
+    applied(&world, "other", &json!({}));
+}

@@ -20,8 +20,9 @@ const IN_THE_CLUSTER: [&str; 10] = [
     "list networking.k8s.io/ingressclasses",
 ];
 
-const IN_ITS_NAMESPACE: [&str; 14] = [
+const IN_ITS_NAMESPACE: [&str; 15] = [
     "get coordination.k8s.io/leases/navin-cluster-agent",
+    "watch coordination.k8s.io/leases/navin-cluster-agent",
     "update coordination.k8s.io/leases/navin-cluster-agent",
     "create coordination.k8s.io/leases",
     "get /configmaps/navin-cluster-agent-state",

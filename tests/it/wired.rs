@@ -18,8 +18,15 @@ pub(crate) struct Wired {
 /// A replica with its proxies. The agent ends before they do.
 pub(crate) struct Replica {
     pub(crate) agent: Agent,
-    _api: Proxy,
+    api: Proxy,
     _gateway: Proxy,
+}
+
+impl Replica {
+    /// Breaks its connections to the API server; it may connect anew.
+    pub(crate) fn reset_api(&self) {
+        self.api.reset();
+    }
 }
 
 impl Wired {
@@ -44,7 +51,7 @@ impl Wired {
         self.copy_identity(&options.identity_dir, &gateway.url());
         options.kube_api = Some(api.url());
         options.envs.extend(envs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        Replica { agent: self.world.agent_with(options), _api: api, _gateway: gateway }
+        Replica { agent: self.world.agent_with(options), api, _gateway: gateway }
     }
 
     /// The same identity with another way to the gateway, signed as the manager would.

@@ -90,6 +90,7 @@ impl Replica {
             outbox: Arc::clone(&queue),
             board: Arc::clone(&board),
             notices: Arc::clone(&notices),
+            desk: Arc::default(),
             trust: identity.trust(),
             replica: pod.to_owned(),
             pace: Cell::default(),

@@ -9,6 +9,7 @@ use crate::manager::Manager;
 use crate::replica::Replica;
 use crate::stats::Stats;
 use crate::stored::{Entry, Stored};
+use jiff::SignedDuration;
 use navin_cluster_agent::rules::names::parse_time;
 use serde_json::Value;
 use std::sync::Arc;
@@ -74,6 +75,7 @@ impl Checker {
     /// 1 and 3: a receipt that says that it is recorded leaves only when it is.
     pub(crate) fn receipt_leaves(&mut self, body: &[u8]) {
         let receipt: Value = serde_json::from_slice(body).unwrap_or_default();
+        self.answers_a_replay(&receipt);
         let said = if receipt["recorded"] == true { &receipt } else { &receipt["original"] };
         if said["recorded"] != true || self.state_lost {
             return;
@@ -82,6 +84,25 @@ impl Checker {
         let recorded = self.stories.get(id).and_then(|story| story.outcome.as_ref());
         if recorded != Some(said) {
             self.broken(NONCE, format!("{id}: a receipt is sent that is not the recorded one"));
+        }
+    }
+
+    /// 1: after its outcome was recorded, each delivery is answered `nonce_replayed`, expired or not. Judged by
+    /// the receipt's own time, so only where all wall clocks are right.
+    fn answers_a_replay(&mut self, receipt: &Value) {
+        if self.lossy() || self.clocks_turned || receipt["recorded"] == true {
+            return;
+        }
+        let reason = receipt["reason"].as_str().unwrap_or("");
+        let story = receipt["command_id"].as_str().and_then(|id| self.stories.get(id));
+        let ended = story.and_then(|story| story.ended_at).map(|ended| ended + SignedDuration::from_secs(2));
+        let judged = receipt["executed_at"].as_str().and_then(parse_time);
+        let nonce = receipt["nonce"].as_str().unwrap_or("");
+        // A record may have been dropped: then `floor` answers.
+        let kept = self.stored.as_ref().is_some_and(|stored| stored.commands.contains_key(nonce));
+        if matches!(reason, "expired" | "not_yet_valid") && kept && ended.is_some() && judged > ended {
+            let what = format!("{}: {reason} after its outcome was recorded at {ended:?}", receipt["nonce"]);
+            self.broken(NONCE, what);
         }
     }
 
@@ -183,8 +204,10 @@ impl Checker {
             Some(outcome) if outcome == receipt => {}
             Some(_) => self.broken(NONCE, format!("#{}: its receipt changes", story.sequence)),
             None => {
+                let now = self.now;
                 let story = self.story(&entry.id, manager);
                 story.outcome = Some(receipt.clone());
+                story.ended_at = Some(now);
                 let story = story.clone();
                 let reason = receipt["reason"].as_str().or(receipt["status"].as_str()).unwrap_or("");
                 *stats.outcomes.entry(reason.to_owned()).or_default() += 1;
