@@ -37,6 +37,8 @@ pub struct Checker {
     /// The state as the store holds it.
     pub(crate) stored: Option<Arc<Stored>>,
     pub(crate) tenures: Vec<(String, u64, String)>,
+    /// `acquireTime` of the last.
+    pub(crate) acquired: String,
     pub(crate) state_tenure: usize,
     pub(crate) component_tenure: BTreeMap<String, usize>,
     /// Components that somebody made by hand and no command has written since.
@@ -64,6 +66,7 @@ impl Checker {
             known: BTreeMap::new(),
             stored: None,
             tenures: vec![(String::new(), 0, String::new())],
+            acquired: String::new(),
             state_tenure: 0,
             component_tenure: BTreeMap::new(),
             foreign: BTreeSet::new(),
@@ -231,6 +234,8 @@ impl Checker {
             Peer::Kube => {
                 if let Some(view) = &sender.view {
                     known.view.clone_from(view);
+                    // Read anew, it goes on from what the cluster holds.
+                    known.ended = None;
                 }
             }
         }

@@ -111,7 +111,17 @@ impl Checker {
         let text = |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let transitions = lease["spec"]["leaseTransitions"].as_u64().unwrap_or(0);
         let key = (text("/spec/holderIdentity"), transitions, text("/metadata/uid"));
-        if key.0.is_empty() || self.tenures.last() == Some(&key) {
+        if key.0.is_empty() {
+            return;
+        }
+        let acquired = std::mem::replace(&mut self.acquired, text("/spec/acquireTime"));
+        if self.tenures.last() == Some(&key) {
+            if acquired != self.acquired && !self.lease_touched {
+                self.broken(
+                    FENCED,
+                    format!("{} takes over from itself, transitions={transitions} again", key.0),
+                );
+            }
             return;
         }
         if self.tenures.contains(&key) && !self.lease_touched {
