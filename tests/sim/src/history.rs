@@ -66,8 +66,10 @@ pub(crate) struct Story {
     pub(crate) outcome: Option<Value>,
     /// When that was, in true time.
     pub(crate) ended_at: Option<Timestamp>,
-    /// Creates and replacements of its spec that changed something.
-    pub(crate) writes: u32,
+    /// Creates of it. One may land between the reading that its failure rests on and the record: a late create.
+    pub(crate) creates: u32,
+    /// Replacements of its spec that changed something.
+    pub(crate) replaces: u32,
     /// Deletes of it that changed something.
     pub(crate) deletes: u32,
     /// Since it was accepted, the component was absent or being deleted at some time.

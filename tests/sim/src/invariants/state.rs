@@ -231,19 +231,19 @@ impl Checker {
 
     /// 3: the status is what happened.
     fn true_outcome(&mut self, story: &Story, receipt: &Value) {
-        let did = story.writes + story.deletes;
+        let stands = story.name.as_ref().is_some_and(|name| self.stands.contains(name));
         let status = receipt["status"].as_str().unwrap_or("");
         let lie = match (status, story.operation.as_str()) {
-            ("succeeded", "managedcomponent.apply") => story.writes == 0,
+            ("succeeded", "managedcomponent.apply") => story.creates + story.replaces == 0,
             ("succeeded", "managedcomponent.delete") => !story.gone,
             ("succeeded", _) => false,
-            _ => did > 0 && !story.by_hand,
+            // After a delete that landed, a late create of another command may have brought the object back.
+            _ => (story.replaces > 0 || (story.deletes > 0 && !stands)) && !story.by_hand,
         };
         if lie {
-            let what = format!(
-                "#{} {} is {receipt}; writes={} deletes={}",
-                story.sequence, story.operation, story.writes, story.deletes
-            );
+            let Story { creates, replaces, deletes, .. } = story;
+            let did = format!("creates={creates} replaces={replaces} deletes={deletes}");
+            let what = format!("#{} {} is {receipt}; {did}", story.sequence, story.operation);
             self.broken(STATUS, what);
         }
     }
