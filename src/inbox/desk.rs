@@ -93,6 +93,12 @@ impl Desk {
         });
     }
 
+    /// The leader: whether the file still waits, as it was handed over.
+    #[must_use]
+    pub fn is_open(&self, ticket: Ticket) -> bool {
+        self.lock().open.contains_key(&ticket)
+    }
+
     /// The leader: the file's command is being executed.
     pub fn under_way(&self, ticket: Ticket, nonce: Nonce) {
         self.tell(|inner| {
@@ -143,7 +149,7 @@ impl Desk {
     }
 
     /// The inbox: nobody waits for this file any more.
-    pub(super) fn close(&self, ticket: Ticket) {
+    pub(crate) fn close(&self, ticket: Ticket) {
         self.lock().open.remove(&ticket);
     }
 
