@@ -143,9 +143,14 @@ impl Desk {
         self.tell(|inner| inner.hint = true);
     }
 
-    /// The inbox: this file is handed over.
+    /// The inbox: this file is handed over, perhaps once more.
     pub(crate) fn open(&self, ticket: Ticket) {
-        self.lock().open.insert(ticket, None);
+        self.lock().open.entry(ticket).or_insert(None);
+    }
+
+    /// The inbox: whether the end of a command will answer this file.
+    pub(super) fn is_under_way(&self, ticket: Ticket) -> bool {
+        self.lock().open.get(&ticket).is_some_and(Option::is_some)
     }
 
     /// The inbox: nobody waits for this file any more.
