@@ -6,7 +6,7 @@
 //! [`component`] say what an object means, [`execution`] what to do next about an accepted command,
 //! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`], [`pace`],
 //! [`said`] and [`certificate`] decide on times that the caller brings; [`inbox`] says which files of the break-glass
-//! folder are commands.
+//! folder are commands, [`notices`] how often people are told.
 
 pub mod backoff;
 pub mod certificate;
@@ -22,6 +22,7 @@ pub mod kubernetes;
 pub mod link;
 pub mod messages;
 pub mod names;
+pub mod notices;
 pub mod pace;
 pub mod report;
 pub mod said;
