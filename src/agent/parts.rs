@@ -187,9 +187,10 @@ impl<'a> Parts<'a> {
 
     /// The inbox, where a folder for it was given.
     pub(super) fn inbox(&self) -> Option<Inbox> {
-        let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
+        let folder = DirFolder::new(self.options.inbox.as_deref()?);
+        folder.sweep(self.clock.wall());
         let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
-        Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
+        Some(Inbox::new(Box::new(folder), &self.clock, &self.permit, desk, events, &self.replica))
     }
 
     pub(super) fn announce(&self, holder: &str) {
