@@ -6,7 +6,8 @@
 use crate::event::Ticket;
 use crate::rules::messages::Receipt;
 use crate::rules::names::Nonce;
-use serde_json::Value;
+use crate::rules::report::{LIMIT, fit};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,13 +22,15 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text of the answer file.
+    /// The text of the answer file. As in a report, kinds of the inventory that are too large say so.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Neither can fail to be written: no map has other keys than texts.
         let mut receipt = serde_json::to_value(&self.receipt).unwrap_or_default();
         if let (Some(inventory), Some(Value::Object(result))) = (&self.inventory, receipt.get_mut("result")) {
-            result.insert("inventory".to_owned(), (**inventory).clone());
+            let mut part = json!({ "inventory": **inventory });
+            fit(&mut part, LIMIT);
+            result.insert("inventory".to_owned(), part["inventory"].take());
         }
         format!("{receipt}\n")
     }

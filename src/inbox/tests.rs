@@ -283,6 +283,17 @@ fn a_command_that_ends_while_its_file_is_handed_over_again_answers_it_all_the_sa
 }
 
 #[test]
+fn of_an_inventory_too_large_for_a_report_the_answer_leaves_out_what_a_report_would() {
+    let huge = json!({ "state": "ok", "items": ["x".repeat(9 * 1024 * 1024)] });
+    let inventory = json!({ "nodes": huge, "crds": { "state": "ok", "items": ["a"] } });
+    let receipt = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
+    let answer = Answer { receipt, inventory: Some(Arc::new(inventory)) }.to_json();
+    let result = serde_json::from_str::<Value>(&answer).unwrap()["result"].take();
+    assert_eq!(result["inventory"]["nodes"], json!({ "state": "too_large", "items": [] }));
+    assert_eq!(result["inventory"]["crds"]["items"], json!(["a"]));
+}
+
+#[test]
 fn a_file_that_is_rewritten_or_removed_under_way_gets_no_answer_of_its_former_content() {
     let mut bench = Bench::new();
     bench.folder.put("a.json", b"{\"n\": 1}");
