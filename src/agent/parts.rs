@@ -25,6 +25,7 @@ use crate::watch::{self, Watcher};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 /// What the threads are made of; what is in an `Arc` they share.
 pub(super) struct Parts<'a> {
@@ -156,6 +157,7 @@ impl<'a> Parts<'a> {
             leader: self.events.clone(),
             identity: Arc::clone(&self.current),
             backoff: Backoff::default(),
+            not_before: Duration::ZERO,
         })
     }
 
