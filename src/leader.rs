@@ -129,6 +129,9 @@ impl Leader {
             Event::Leadership => {}
             Event::Trust(trust) => {
                 self.world.trust = *trust;
+                if let Some(reign) = &mut self.reign {
+                    reign.keeper.look_again(self.world.clock.monotonic());
+                }
                 self.judge_at = Duration::ZERO;
             }
             Event::Delivered { envelopes, source, taken } => {
@@ -229,7 +232,9 @@ impl Leader {
         }
         self.watch_link()?;
         self.intake()?;
+        // What was commanded comes before what is kept.
         let more = self.execute()?;
+        let more = self.keep()? || more;
         self.write_acknowledgements()?;
         // One pass at a time: events are taken, and the end of the process is noticed, in between.
         Ok(if more { Duration::ZERO } else { self.next_due() })

@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::failure::Failure;
+use crate::store::Database;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -15,7 +17,7 @@ Exit codes:
 Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
 
 /// The control plane of Navin cluster agents.
-#[derive(Debug, Parser)]
+#[derive(Parser)]
 #[command(name = "navin-manager", version, about, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     /// What to do.
@@ -24,7 +26,7 @@ pub(crate) struct Arguments {
 }
 
 /// What can be asked for.
-#[derive(Debug, Subcommand)]
+#[derive(Subcommand)]
 pub(crate) enum Task {
     /// Serves the REST API and the agents' gateway
     ///
@@ -38,7 +40,7 @@ pub(crate) enum Task {
     /// standard output tells its address: {"gateway":"https://…"}.
     #[command(after_help = EXIT_CODES)]
     AgentGateway(AgentGateway),
-    /// Makes a bearer token for a tenant's operators, and prints it once
+    /// Makes a bearer token for a tenant's operators, and prints it once; lists and revokes them
     ///
     /// Only its SHA-256 is kept.
     #[command(after_help = EXIT_CODES)]
@@ -49,28 +51,54 @@ pub(crate) enum Task {
 }
 
 /// Where the manager keeps what it must remember.
-#[derive(Debug, Args)]
-pub(crate) struct Folders {
+#[derive(Args)]
+pub(crate) struct Place {
     /// Folder of manager.db; made when it is not there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: PathBuf,
+    #[arg(long, value_name = "DIR", global = true)]
+    data: Option<PathBuf>,
+    /// The database: sqlite:FILE, or postgres://USER[:PASSWORD]@HOST[:PORT]/NAME for several managers
+    /// and gateways side by side [default: sqlite:DATA/manager.db]
+    #[arg(long, value_name = "URL", env = "NAVIN_DATABASE", hide_env_values = true, global = true)]
+    database: Option<String>,
+}
+
+impl Place {
+    /// The database.
+    pub(crate) fn database(&self) -> Result<Database, Failure> {
+        match (&self.database, &self.data) {
+            (Some(url), _) => Database::parse(url),
+            (None, Some(data)) => Ok(Database::Sqlite(data.join("manager.db"))),
+            (None, None) => Err(Failure::Argument("expected --data or --database".to_owned())),
+        }
+    }
+}
+
+/// Where the manager keeps what it must remember, keys included.
+#[derive(Args)]
+pub(crate) struct Folders {
+    /// The database.
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// Folder of the keys and certificates, made at the first start [default: DATA/tls]
     ///
     /// ca.crt, ca.key, server.crt, server.key, signing.key (Ed25519, PKCS#8) and manager.pem (its
-    /// public key; more PUBLIC KEY blocks may be added there to rotate it).
+    /// public key; more PUBLIC KEY blocks may be added there to rotate it). Managers on one database
+    /// have the same files.
     #[arg(long, value_name = "DIR")]
-    pub(crate) tls_dir: Option<PathBuf>,
+    tls_dir: Option<PathBuf>,
 }
 
 impl Folders {
     /// The folder of the keys.
-    pub(crate) fn tls_dir(&self) -> PathBuf {
-        self.tls_dir.clone().unwrap_or_else(|| self.data.join("tls"))
+    pub(crate) fn tls_dir(&self) -> Result<PathBuf, Failure> {
+        let beside = self.place.data.as_ref().map(|data| data.join("tls"));
+        let given = self.tls_dir.clone().or(beside);
+        given.ok_or_else(|| Failure::Argument("expected --tls-dir, where --data is not given".to_owned()))
     }
 }
 
 /// `serve`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 pub(crate) struct Serve {
     /// Where things are.
     #[command(flatten)]
@@ -90,7 +118,7 @@ pub(crate) struct Serve {
 }
 
 /// `agent-gateway`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 pub(crate) struct AgentGateway {
     /// Where things are.
     #[command(flatten)]
@@ -107,18 +135,38 @@ pub(crate) struct AgentGateway {
 }
 
 /// `token`.
-#[derive(Debug, Args)]
+#[derive(Args)]
+#[command(subcommand_negates_reqs = true)]
 pub(crate) struct Token {
-    /// Folder of manager.db; made when it is not there
-    #[arg(long, value_name = "DIR")]
-    pub(crate) data: PathBuf,
+    /// The database.
+    #[command(flatten)]
+    pub(crate) place: Place,
     /// The tenant: an RFC 1123 label
-    #[arg(long)]
-    pub(crate) tenant: String,
+    #[arg(long, required = true)]
+    pub(crate) tenant: Option<String>,
+    /// What else can be done with tokens.
+    #[command(subcommand)]
+    pub(crate) task: Option<TokenTask>,
+}
+
+/// What else can be done with tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenTask {
+    /// Lists the tokens, without themselves: identifier, tenant, when made, when revoked
+    List {
+        /// Of this tenant only
+        #[arg(long)]
+        tenant: Option<String>,
+    },
+    /// Revokes a token: its next call is refused
+    Revoke {
+        /// The identifier, as `list` and the audit have it
+        token_id: String,
+    },
 }
 
 /// `sign`.
-#[derive(Debug, Args)]
+#[derive(Args)]
 pub(crate) struct Sign {
     /// Where things are.
     #[command(flatten)]

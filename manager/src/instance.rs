@@ -1,13 +1,15 @@
 //! Which gateway processes live. CONTRACT section 4: after a restart every unanswered command is
 //! due, but not those that another living process has just delivered.
 //!
-//! Each process holds a lock on a file of its own; the system lets go of it when the process ends,
-//! however it ends. So a file that can be locked is a dead process's. `SQLite` wants all processes on
-//! one machine, and so does this.
+//! Each process holds a lock that goes when the process ends, however it ends: so what can be locked is
+//! a dead process's. `SQLite` wants all processes on one machine, and there the locks are files; on
+//! `PostgreSQL` they are the server's.
 
 use crate::failure::Failure;
 use crate::files;
-use crate::store::Store;
+use crate::store::database::folder_of;
+use crate::store::postgres::Life;
+use crate::store::{Database, Store};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -15,31 +17,44 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Instance {
     id: String,
     /// Held while the process lives.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl Instance {
     /// Registers this process, and makes due what the dead ones delivered.
-    pub(crate) async fn register(data: &Path, store: &Store) -> Result<Self, Failure> {
-        let folder = data.join("gateways");
-        files::make_folder(&folder)?;
-        // One at a time: a file that was made and not yet locked would look dead.
-        let _one = files::lock_folder(&folder)?;
-        for id in store.gateways().await? {
-            bury_if_dead(&lock_path(&folder, &id), &id, store).await?;
-        }
+    pub(crate) async fn register(store: &Store) -> Result<Self, Failure> {
         let id = uuid::Uuid::new_v4().to_string();
-        let path = lock_path(&folder, &id);
-        let lock = files::open_private(&path)?;
-        lock.lock().map_err(|error| Failure::file(&path, error))?;
-        store.add_gateway(&id).await?;
-        Ok(Self { id, _lock: lock })
+        match store.database() {
+            Database::Sqlite(path) => {
+                let lock = register_file(folder_of(path), &id, store).await?;
+                Ok(Self { id, _lock: Some(lock) })
+            }
+            Database::Postgres(url) => {
+                tokio::spawn(Life::begin(url, &id, store).await?.keep());
+                Ok(Self { id, _lock: None })
+            }
+        }
     }
 
     /// The name of this process.
     pub(crate) fn id(&self) -> &str {
         &self.id
     }
+}
+
+async fn register_file(data: &Path, id: &str, store: &Store) -> Result<File, Failure> {
+    let folder = data.join("gateways");
+    files::make_folder(&folder)?;
+    // One at a time: a file that was made and not yet locked would look dead.
+    let _one = files::lock_folder(&folder)?;
+    for id in store.gateways().await? {
+        bury_if_dead(&lock_path(&folder, &id), &id, store).await?;
+    }
+    let path = lock_path(&folder, id);
+    let lock = files::open_private(&path)?;
+    lock.lock().map_err(|error| Failure::file(&path, error))?;
+    store.add_gateway(id).await?;
+    Ok(lock)
 }
 
 fn lock_path(folder: &Path, id: &str) -> PathBuf {

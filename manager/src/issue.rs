@@ -71,7 +71,7 @@ pub(crate) async fn command(
     request: Request<'_>,
 ) -> Result<String, IssueError> {
     let cluster = request.cluster;
-    let mut change = store.change().await?;
+    let mut change = store.change(cluster).await?;
     let base = clusters::base(&mut change, cluster).await?.ok_or(IssueError::NoCluster)?;
     let max = base.max_validity_s.saturating_sub(BACKDATED_S);
     let valid_for_s = match i64::try_from(request.valid_for_s) {
@@ -144,13 +144,17 @@ pub(crate) async fn identity(
 ) -> Result<IssuedIdentity, IssueError> {
     let identity_id = Uuid::new_v4().to_string();
     let certificate = authority.client(&identity_id)?;
-    let mut change = store.change().await?;
+    let mut change = store.change(cluster).await?;
     let base = clusters::base(&mut change, cluster).await?.ok_or(IssueError::NoCluster)?;
     // Never older than the last one, which the agent would prefer, though the clock was set back.
     let last = identities::last_issued(&mut change, cluster).await?;
     let issued_at = clock::now_whole_ms().max(last.unwrap_or(0));
     let max_validity_s =
         settings.get("max_validity_s").and_then(Value::as_i64).unwrap_or(DEFAULT_MAX_VALIDITY_S);
+    if max_validity_s <= BACKDATED_S {
+        let why = format!("max_validity_s: expected more than {BACKDATED_S}, or no command fits into it");
+        return Err(Unsignable::Refused(why).into());
+    }
     let mut payload = json!({
         "type": "navin.agent-config/v1",
         "tenant_id": cluster.tenant_id,
@@ -174,6 +178,7 @@ pub(crate) async fn identity(
         issued_at,
         not_after: certificate.not_after_ms,
         max_validity_s,
+        gateway_url: payload["gateway_url"].as_str().unwrap_or_default(),
     };
     let revoked = identities::replace(&mut change, cluster, &issued).await?;
     let entry = Entry {

@@ -13,6 +13,7 @@ mod failure;
 mod files;
 mod gateway;
 mod http;
+mod import;
 mod instance;
 mod issue;
 mod keys;

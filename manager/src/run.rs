@@ -1,7 +1,7 @@
 //! Does what the command line asks for.
 
 use crate::app::{App, Shared};
-use crate::cli::{AgentGateway, Arguments, Folders, Serve, Sign, Task, Token};
+use crate::cli::{AgentGateway, Arguments, Folders, Serve, Sign, Task, Token, TokenTask};
 use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
@@ -9,9 +9,9 @@ use crate::keys::Keys;
 use crate::serve::{Clients, Port};
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
-use crate::store::{ClusterKey, Store, tokens};
+use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
 use crate::wake::Wake;
-use crate::{files, gateway, rest};
+use crate::{clock, files, gateway, rest};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
 use serde_json::{Map, Value};
@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
         match arguments.task {
             Task::Serve(task) => serve(task).await,
             Task::AgentGateway(task) => agent_gateway(task).await,
-            Task::Token(task) => token(&task).await,
+            Task::Token(task) => token(task).await,
             Task::Sign(task) => sign(task).await,
         }
     })
@@ -62,19 +62,53 @@ async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
 }
 
 async fn start(folders: &Folders, names: &[String], stop: Stop) -> Result<Shared, Failure> {
-    let keys = Keys::open(&folders.tls_dir(), names)?;
-    let store = Store::open(&folders.data).await?;
-    let instance = Instance::register(&folders.data, &store).await?;
-    Ok(Arc::new(App { store, keys, wake: Wake::default(), instance, stop }))
+    let database = folders.place.database()?;
+    let keys = Keys::open(&folders.tls_dir()?, names)?;
+    let store = Store::open(&database).await?;
+    let instance = Instance::register(&store).await?;
+    let app = Arc::new(App { store, keys, wake: Wake::default(), instance, stop });
+    if database.kind() == Kind::Postgres {
+        let told = Arc::clone(&app);
+        tokio::spawn(postgres::listen(database, move |cluster| told.wake.notify(cluster)));
+    }
+    Ok(app)
 }
 
 async fn bind_gateway(address: SocketAddr, app: &Shared) -> Result<Port, Failure> {
     Port::bind(address, &app.keys, Clients::Certified, gateway::MAX_CONNECTIONS).await
 }
 
-async fn token(task: &Token) -> Result<(), Failure> {
-    let tenant_id = label("--tenant", &task.tenant)?;
-    let store = Store::open(&task.data).await?;
+async fn token(task: Token) -> Result<(), Failure> {
+    let database = task.place.database()?;
+    match (task.task, task.tenant) {
+        (Some(TokenTask::List { tenant }), _) => list_tokens(&Store::open(&database).await?, tenant).await,
+        (Some(TokenTask::Revoke { token_id }), _) => {
+            revoke_token(&Store::open(&database).await?, &token_id).await
+        }
+        (None, tenant) => make_token(&database, &tenant.unwrap_or_default()).await,
+    }
+}
+
+async fn list_tokens(store: &Store, tenant: Option<String>) -> Result<(), Failure> {
+    let mut text = String::new();
+    for token in store.tokens(tenant.as_deref()).await? {
+        let revoked = token.revoked_at.map_or("-".to_owned(), clock::text);
+        let line = [token.token_id, token.tenant_id, clock::text(token.created_at), revoked].join("\t");
+        text.extend([line.as_str(), "\n"]);
+    }
+    store.close().await;
+    print(&text)
+}
+
+async fn revoke_token(store: &Store, token_id: &str) -> Result<(), Failure> {
+    let revoked = store.revoke_token(token_id).await?;
+    store.close().await;
+    if revoked { Ok(()) } else { Err(Failure::System("no such token, or it is revoked already".to_owned())) }
+}
+
+async fn make_token(database: &Database, tenant: &str) -> Result<(), Failure> {
+    let tenant_id = label("--tenant", tenant)?;
+    let store = Store::open(database).await?;
     let secret = format!("navin_{}", random_text::<TOKEN_BYTES>()?);
     let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id };
     store.add_token(&token, &sha256_hex(secret.as_bytes())).await?;
@@ -88,8 +122,8 @@ async fn sign(task: Sign) -> Result<(), Failure> {
         cluster_id: label("--cluster", &task.cluster)?,
     };
     let arguments = read_arguments(&task.arguments)?;
-    let signer = Keys::open_signer(&task.folders.tls_dir())?;
-    let store = Store::open(&task.folders.data).await?;
+    let signer = Keys::open_signer(&task.folders.tls_dir()?)?;
+    let store = Store::open(&task.folders.place.database()?).await?;
     let request = Request {
         cluster: &cluster,
         operation: &task.operation,

@@ -19,9 +19,19 @@ use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
+mod upkeep;
+
 /// An API server that holds what it is given, with resource versions as preconditions.
 #[derive(Default)]
-struct FakeApi(Mutex<(BTreeMap<String, Value>, u64)>);
+struct FakeApi {
+    objects: Mutex<(BTreeMap<String, Value>, u64)>,
+    clock: Arc<FakeClock>,
+    /// How long each call takes.
+    latency: Mutex<Duration>,
+    /// Paths that end so are answered 500.
+    broken: Mutex<Option<&'static str>>,
+    calls: Mutex<Vec<(Method, String)>>,
+}
 
 impl FakeApi {
     fn put(objects: &mut (BTreeMap<String, Value>, u64), path: String, mut object: Value) -> Value {
@@ -39,8 +49,14 @@ impl FakeApi {
 impl Http for FakeApi {
     fn send(&self, request: &Request) -> Result<Response, HttpError> {
         let path = request.path.split('?').next().unwrap().to_owned();
+        *self.clock.0.lock().unwrap() += *self.latency.lock().unwrap();
+        self.calls.lock().unwrap().push((request.method, path.clone()));
+        if self.broken.lock().unwrap().is_some_and(|end| path.ends_with(end)) {
+            let body = Box::new(Cursor::new(b"{}".to_vec()));
+            return Ok(Response { status: 500, retry_after: None, date: None, body });
+        }
         let body: Option<Value> = request.body.as_ref().map(|body| serde_json::from_slice(body).unwrap());
-        let mut objects = self.0.lock().unwrap();
+        let mut objects = self.objects.lock().unwrap();
         let (status, answer) = match (request.method, body, objects.0.get(&path).cloned()) {
             (Method::Get, _, Some(object)) => (200, object),
             (Method::Post, Some(object), _) => {
@@ -86,12 +102,13 @@ fn with_lease() -> FakeApi {
     let lease = json!({ "metadata": { "name": "navin-cluster-agent", "uid": "lease" },
         "spec": { "holderIdentity": "a_1", "leaseTransitions": 1 } });
     let path = "/apis/coordination.k8s.io/v1/namespaces/navin-platform/leases/navin-cluster-agent";
-    FakeApi::put(&mut api.0.lock().unwrap(), path.to_owned(), lease);
+    FakeApi::put(&mut api.objects.lock().unwrap(), path.to_owned(), lease);
     api
 }
 
 struct Bench {
     leader: Leader,
+    api: Arc<FakeApi>,
     clock: Arc<FakeClock>,
     permit: Arc<Permit>,
     desk: Arc<Desk>,
@@ -108,11 +125,11 @@ impl Bench {
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
         let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
-        let api = with_lease();
-        let clock = Arc::new(FakeClock::default());
+        let api = Arc::new(with_lease());
+        let clock = Arc::clone(&api.clock);
         let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
         let leader = Leader::new(World {
-            kube: Kube::new(Arc::new(api), "navin-platform", Duration::from_secs(5)),
+            kube: Kube::new(api.clone(), "navin-platform", Duration::from_secs(5)),
             clock: clock.clone(),
             permit: Arc::clone(&permit),
             contact: Arc::default(),
@@ -124,7 +141,7 @@ impl Bench {
             notices: Arc::default(),
             pace: Cell::default(),
         });
-        let mut bench = Self { leader, clock, permit, desk, outbox };
+        let mut bench = Self { leader, api, clock, permit, desk, outbox };
         let tenure = Tenure {
             holder: "a_1".into(),
             transitions: 1,

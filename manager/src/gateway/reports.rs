@@ -65,10 +65,18 @@ fn read(bytes: &[u8], identity: &Identity) -> Result<Incoming, GatewayError> {
     }
     let revision = text("inventory_revision").map(str::to_owned);
     let cluster_uid = text("cluster_uid").map(str::to_owned);
+    // PostgreSQL has no NUL in a text; nor has an identifier any other of these.
+    if [&revision, &cluster_uid].into_iter().flatten().any(|text| text.chars().any(char::is_control)) {
+        return Err(GatewayError::Malformed("inventory_revision, cluster_uid: a control character"));
+    }
     let inventory = members.remove("inventory").filter(|inventory| !inventory.is_null());
     if inventory.is_some() && revision.is_none() {
         return Err(GatewayError::Malformed("inventory_revision: missing, while inventory is there"));
     }
     let inventory = inventory.map(|inventory| json::canonical(&inventory));
-    Ok(Incoming { report: json::canonical(&report), cluster_uid, inventory, revision })
+    let whole = json::canonical(&report);
+    if let Some(members) = report.as_object_mut() {
+        members.remove("components");
+    }
+    Ok(Incoming { report: whole, summary: json::canonical(&report), cluster_uid, inventory, revision })
 }

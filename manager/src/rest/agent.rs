@@ -36,7 +36,7 @@ pub(crate) async fn issue(
         }
     }
     end(&members)?;
-    let cluster = operator.cluster(cluster_id);
+    let cluster = operator.cluster(cluster_id)?;
     let (signer, authority) = (&app.keys.signer, &app.keys.authority);
     let issued =
         issue::identity(&app.store, signer, authority, &cluster, settings, &operator.actor()).await?;

@@ -1,6 +1,7 @@
 //! Commands: queued, and shown with their receipts.
 
 use super::clusters::stored;
+use super::page::Page;
 use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
 use crate::app::Shared;
 use crate::clock;
@@ -9,25 +10,11 @@ use crate::store::ClusterKey;
 use crate::store::commands::Command;
 use axum::Extension;
 use axum::body::Body;
-use axum::extract::rejection::QueryRejection;
-use axum::extract::{Query, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde::Deserialize;
 use serde_json::{Value, json};
-
-/// Commands of one page where nothing is asked for.
-const PAGE: i64 = 100;
-
-/// Most commands of one page.
-const MAX_PAGE: i64 = 500;
-
-/// Which commands to list.
-#[derive(Debug, Deserialize)]
-pub(crate) struct PageOf {
-    before_sequence: Option<i64>,
-    limit: Option<i64>,
-}
+use uuid::Uuid;
 
 /// `POST /api/v1/clusters/{cluster_id}/kubernetes/commands`
 pub(crate) async fn queue(
@@ -50,7 +37,7 @@ pub(crate) async fn queue(
         }
     };
     end(&members)?;
-    let cluster = operator.cluster(cluster_id);
+    let cluster = operator.cluster(cluster_id)?;
     let actor = operator.actor();
     let request = Request { cluster: &cluster, operation: &operation, arguments, valid_for_s, actor: &actor };
     let command_id = issue::command(&app.store, &app.keys.signer, request).await?;
@@ -58,22 +45,20 @@ pub(crate) async fn queue(
     Ok(answer(StatusCode::CREATED, &one(&app, &cluster, &command_id).await?))
 }
 
-/// `GET /api/v1/clusters/{cluster_id}/kubernetes/commands?limit=&before_sequence=`
+/// `GET /api/v1/clusters/{cluster_id}/kubernetes/commands?limit=&continue=`: newest first.
 pub(crate) async fn list(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
     Segments(cluster_id): Segments<String>,
-    page: Result<Query<PageOf>, QueryRejection>,
+    page: Page,
 ) -> Result<Response, Problem> {
-    let Query(page) = page.map_err(|_| Problem::bad_request("limit, before_sequence: expected numbers"))?;
-    let cluster = operator.cluster(cluster_id);
+    let cluster = operator.cluster(cluster_id)?;
     if !app.store.has_cluster(&cluster).await? {
         return Err(Problem::not_found("no such cluster"));
     }
-    let limit = page.limit.unwrap_or(PAGE).clamp(1, MAX_PAGE);
-    let commands = app.store.commands(&cluster, page.before_sequence, limit).await?;
-    let shown: Vec<Value> = commands.iter().map(view).collect();
-    Ok(answer(StatusCode::OK, &json!({ "commands": shown })))
+    let commands = app.store.commands(&cluster, page.after_number()?, page.rows()).await?;
+    let document = page.document("commands", commands, |command| command.sequence.to_string(), view);
+    Ok(answer(StatusCode::OK, &document))
 }
 
 /// `GET /api/v1/clusters/{cluster_id}/kubernetes/commands/{command_id}`
@@ -82,14 +67,15 @@ pub(crate) async fn show(
     Extension(operator): Extension<Operator>,
     Segments((cluster_id, command_id)): Segments<(String, String)>,
 ) -> Result<Response, Problem> {
-    let cluster = operator.cluster(cluster_id);
+    let cluster = operator.cluster(cluster_id)?;
     Ok(answer(StatusCode::OK, &one(&app, &cluster, &command_id).await?))
 }
 
 /// A command with its envelope and its receipts.
 async fn one(app: &Shared, cluster: &ClusterKey, command_id: &str) -> Result<Value, Problem> {
-    let command = app.store.command(cluster, command_id).await?;
-    let command = command.ok_or_else(|| Problem::not_found("no such cluster or command"))?;
+    let missing = || Problem::not_found("no such cluster or command");
+    let command_id = Uuid::try_parse(command_id).map_err(|_| missing())?.to_string();
+    let command = app.store.command(cluster, &command_id).await?.ok_or_else(missing)?;
     let mut shown = view(&command);
     let envelope = stored(&app.store.envelope(&command.command_id).await?);
     let receipts: Vec<Value> = app

@@ -16,7 +16,7 @@ pub(crate) async fn show(
     Extension(operator): Extension<Operator>,
     Segments(cluster_id): Segments<String>,
 ) -> Result<Response, Problem> {
-    let cluster = operator.cluster(cluster_id);
+    let cluster = operator.cluster(cluster_id)?;
     let found = app.store.inventory(&cluster).await?;
     let found = found.ok_or_else(|| Problem::not_found("no such cluster"))?;
     let inventory = found.inventory.ok_or_else(|| Problem::not_found("no inventory yet"))?;

@@ -8,6 +8,9 @@ mod audit;
 mod clusters;
 mod commands;
 mod inventory;
+mod manifests;
+mod metrics;
+mod page;
 mod problem;
 mod secret;
 
@@ -26,6 +29,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use navin_cluster_agent::rules::json;
+use navin_cluster_agent::rules::names::Label;
 use problem::Problem;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -43,16 +47,22 @@ const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Longest path that the audit keeps, in characters.
 const MAX_AUDITED_PATH: usize = 200;
 
+/// The description of all that is served here, in the form of OpenAPI 3.1.
+const OPENAPI: &str = include_str!("../../openapi.json");
+
 /// The routes.
 pub(crate) fn router(app: &Shared) -> Router {
     Router::new()
         .route("/api/v1/clusters", get(clusters::list).post(clusters::register))
         .route("/api/v1/clusters/{cluster_id}", get(clusters::show))
+        .route("/api/v1/clusters/{cluster_id}/kubernetes/import-rbac", get(manifests::import_rbac))
         .route("/api/v1/clusters/{cluster_id}/kubernetes/agent", post(agent::issue))
+        .route("/api/v1/clusters/{cluster_id}/kubernetes/agent/manifests", get(manifests::agent))
         .route("/api/v1/clusters/{cluster_id}/kubernetes/commands", get(commands::list).post(commands::queue))
         .route("/api/v1/clusters/{cluster_id}/kubernetes/commands/{command_id}", get(commands::show))
         .route("/api/v1/clusters/{cluster_id}/kubernetes/inventory", get(inventory::show))
         .route("/api/v1/audit", get(audit::list))
+        .route("/metrics", get(metrics::show))
         .fallback(async || Problem::not_found("no such path"))
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "no such method here")
@@ -60,6 +70,7 @@ pub(crate) fn router(app: &Shared) -> Router {
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         // Outside of the token: for the probes of what runs us.
         .route("/healthz", get(health))
+        .route("/openapi.json", get(openapi))
         .layer(middleware::from_fn(limit_time))
         .with_state(app.clone())
 }
@@ -73,6 +84,10 @@ async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
     app.store.ping().await?;
     Ok(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
+}
+
+async fn openapi() -> Response {
+    http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json")
 }
 
 /// Who calls.
@@ -91,8 +106,11 @@ impl Operator {
     }
 
     /// A cluster of the tenant.
-    fn cluster(&self, cluster_id: String) -> ClusterKey {
-        ClusterKey { tenant_id: self.0.tenant_id.clone(), cluster_id }
+    fn cluster(&self, cluster_id: String) -> Result<ClusterKey, Problem> {
+        match Label::parse(&cluster_id) {
+            Some(_) => Ok(ClusterKey { tenant_id: self.0.tenant_id.clone(), cluster_id }),
+            None => Err(Problem::not_found("no such cluster")),
+        }
     }
 }
 

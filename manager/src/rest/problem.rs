@@ -1,6 +1,7 @@
 //! The REST API's errors: RFC 9457 problem details.
 
 use crate::http::{self, BodyError};
+use crate::import::Refused;
 use crate::issue::IssueError;
 use crate::signing::Unsignable;
 use crate::store::StoreError;
@@ -14,12 +15,26 @@ pub(crate) struct Problem {
     status: StatusCode,
     code: &'static str,
     detail: String,
+    findings: Vec<String>,
 }
 
 impl Problem {
     /// A refusal.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: &str) -> Self {
-        Self { status, code, detail: detail.to_owned() }
+        Self { status, code, detail: detail.to_owned(), findings: Vec::new() }
+    }
+
+    /// The kubeconfig does not give what an import needs, or gives more.
+    pub(crate) fn kubeconfig(refused: Refused) -> Self {
+        let (code, detail, findings) = match refused {
+            Refused::Kubeconfig(why) => ("kubeconfig_invalid", why, Vec::new()),
+            Refused::Unreachable(why) => ("kubeconfig_unreachable", why, Vec::new()),
+            Refused::Rights(findings) => {
+                let detail = "the identity cannot do what the import needs, or can do more: see findings";
+                ("kubeconfig_rights", detail.to_owned(), findings)
+            }
+        };
+        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code, detail, findings }
     }
 
     /// What was sent is not what is taken.
@@ -80,14 +95,17 @@ impl From<IssueError> for Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let text = json!({
+        let mut document = json!({
             "type": format!("urn:navin:problem:{}", self.code),
             "title": self.status.canonical_reason(),
             "status": self.status.as_u16(),
             "code": self.code,
             "detail": self.detail,
         });
-        let mut response = http::json(self.status, text.to_string(), "application/problem+json");
+        if !self.findings.is_empty() {
+            document["findings"] = json!(self.findings);
+        }
+        let mut response = http::json(self.status, document.to_string(), "application/problem+json");
         let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));

@@ -101,7 +101,7 @@ async fn write(change: &mut Change, entry: Entry<'_>, outcome: &str) -> Result<(
 impl Store {
     /// Writes what was refused.
     pub(crate) async fn audit_refused(&self, entry: Entry<'_>) -> Result<(), StoreError> {
-        let mut change = self.change().await?;
+        let mut change = self.change_of(entry.actor).await?;
         refused(&mut change, entry).await?;
         commit(change).await
     }

@@ -17,14 +17,16 @@ pub(crate) struct Cluster {
     pub(crate) contact_at: Option<i64>,
     /// The uid of its `kube-system`, as last reported.
     pub(crate) cluster_uid: Option<String>,
-    /// The last report, without the inventory.
-    pub(crate) report: Option<String>,
+    /// The last report in short, without its components.
+    pub(crate) summary: Option<String>,
     /// When that came.
     pub(crate) report_at: Option<i64>,
     /// The identity that is good.
     pub(crate) identity_id: Option<String>,
     /// When its certificate ends.
     pub(crate) identity_not_after: Option<i64>,
+    /// What the manager saw with the cluster's kubeconfig.
+    pub(crate) kubernetes: Option<String>,
 }
 
 /// What a command or an identity of a cluster is made from.
@@ -36,6 +38,15 @@ pub(crate) struct Base {
     pub(crate) next_sequence: i64,
     /// The longest window that its agent takes.
     pub(crate) max_validity_s: i64,
+}
+
+/// Where a cluster's agent lives and calls.
+#[derive(Debug, FromRow)]
+pub(crate) struct Placement {
+    /// The managed namespace.
+    pub(crate) namespace: String,
+    /// The gateway that its identity names.
+    pub(crate) gateway_url: Option<String>,
 }
 
 /// How many commands of a cluster have a status.
@@ -68,6 +79,21 @@ pub(crate) async fn insert(
     Ok(inserted.rows_affected() == 1)
 }
 
+/// Keeps what was seen with the cluster's kubeconfig.
+pub(crate) async fn set_kubernetes(
+    change: &mut Change,
+    key: &ClusterKey,
+    seen: &str,
+) -> Result<(), StoreError> {
+    sqlx::query("UPDATE clusters SET kubernetes = $3 WHERE tenant_id = $1 AND cluster_id = $2")
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .bind(seen)
+        .execute(&mut **change)
+        .await?;
+    Ok(())
+}
+
 /// Reads what a command or an identity is made from; `None` where there is no such cluster.
 pub(crate) async fn base(change: &mut Change, key: &ClusterKey) -> Result<Option<Base>, StoreError> {
     Ok(sqlx::query_as(
@@ -81,22 +107,53 @@ pub(crate) async fn base(change: &mut Change, key: &ClusterKey) -> Result<Option
 }
 
 impl Store {
-    /// The clusters of a tenant, or the one that is named.
+    /// The clusters of a tenant by name, those after one where that is given.
     pub(crate) async fn clusters(
         &self,
         tenant_id: &str,
-        cluster_id: Option<&str>,
+        after: Option<&str>,
+        limit: i64,
     ) -> Result<Vec<Cluster>, StoreError> {
         Ok(sqlx::query_as(
-            "SELECT c.cluster_id, c.namespace, c.created_at, c.contact_at, c.cluster_uid, c.report,
-                    c.report_at, i.identity_id, i.not_after AS identity_not_after
+            "SELECT c.cluster_id, c.namespace, c.created_at, c.contact_at, c.cluster_uid, c.summary,
+                    c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
              FROM clusters c LEFT JOIN identities i
                ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
-             WHERE c.tenant_id = $1 AND ($2 IS NULL OR c.cluster_id = $2) ORDER BY c.cluster_id",
+             WHERE c.tenant_id = $1 AND ($2 IS NULL OR c.cluster_id > $2) ORDER BY c.cluster_id LIMIT $3",
         )
         .bind(tenant_id)
-        .bind(cluster_id)
+        .bind(after)
+        .bind(limit)
         .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// One cluster.
+    pub(crate) async fn cluster(&self, key: &ClusterKey) -> Result<Option<Cluster>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT c.cluster_id, c.namespace, c.created_at, c.contact_at, c.cluster_uid, c.summary,
+                    c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
+             FROM clusters c LEFT JOIN identities i
+               ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
+             WHERE c.tenant_id = $1 AND c.cluster_id = $2",
+        )
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .fetch_optional(&self.pool)
+        .await?)
+    }
+
+    /// Where a cluster's agent lives and calls: the namespace, and the gateway's address where there
+    /// is a good identity.
+    pub(crate) async fn placement(&self, key: &ClusterKey) -> Result<Option<Placement>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT c.namespace, i.gateway_url FROM clusters c LEFT JOIN identities i
+               ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
+             WHERE c.tenant_id = $1 AND c.cluster_id = $2",
+        )
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .fetch_optional(&self.pool)
         .await?)
     }
 

@@ -104,7 +104,7 @@ pub(crate) async fn insert(
     .bind(command.not_after)
     .execute(&mut **change)
     .await?;
-    Ok(())
+    change.wake(key).await
 }
 
 impl Store {

@@ -66,7 +66,7 @@ impl Store {
         identity_id: &str,
         gateway_id: &str,
     ) -> Result<Delivery, StoreError> {
-        let mut change = self.change().await?;
+        let mut change = self.change(key).await?;
         if !identities::is_good(&mut change, identity_id).await? {
             return Ok(Delivery::Revoked);
         }

@@ -21,7 +21,7 @@ impl Store {
 
     /// Forgets a dead process: what it delivered and was not answered is due.
     pub(crate) async fn remove_gateway(&self, gateway_id: &str) -> Result<(), StoreError> {
-        let mut change = self.change().await?;
+        let mut change = self.change_of(gateway_id).await?;
         sqlx::query(
             "UPDATE commands SET delivered_at = NULL WHERE delivered_by = $1 AND receipt_recorded = 0",
         )

@@ -45,6 +45,8 @@ pub(crate) struct Issued<'i> {
     pub(crate) not_after: i64,
     /// The longest window that its agent takes.
     pub(crate) max_validity_s: i64,
+    /// Where its agent calls.
+    pub(crate) gateway_url: &'i str,
 }
 
 /// When the newest identity of a cluster was issued.
@@ -72,8 +74,8 @@ pub(crate) async fn replace(
     .execute(&mut **change)
     .await?;
     sqlx::query(
-        "INSERT INTO identities (identity_id, tenant_id, cluster_id, fingerprint, issued_at, not_after)
-         VALUES ($1, $2, $3, $4, $5, $6)",
+        "INSERT INTO identities (identity_id, tenant_id, cluster_id, fingerprint, issued_at, not_after,
+           gateway_url) VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
     .bind(issued.identity_id)
     .bind(&key.tenant_id)
@@ -81,6 +83,7 @@ pub(crate) async fn replace(
     .bind(issued.fingerprint)
     .bind(issued.issued_at)
     .bind(issued.not_after)
+    .bind(issued.gateway_url)
     .execute(&mut **change)
     .await?;
     sqlx::query("UPDATE clusters SET max_validity_s = $3 WHERE tenant_id = $1 AND cluster_id = $2")
@@ -89,6 +92,7 @@ pub(crate) async fn replace(
         .bind(issued.max_validity_s)
         .execute(&mut **change)
         .await?;
+    change.wake(key).await?;
     Ok(revoked.rows_affected())
 }
 

@@ -1,43 +1,54 @@
-//! All that must outlive the process: one `SQLite` database, which several processes may share.
+//! All that must outlive the process: one database, which several processes may share. `SQLite`, on
+//! one machine, or `PostgreSQL`, from many.
 //!
-//! Every change is one transaction that takes the write lock at its beginning, so that what it read
-//! is still true when it writes, and that is on the disk (`synchronous=FULL`) before anything is
-//! answered. The statements keep to what `PostgreSQL` reads too.
+//! Every change is one transaction in which what it read is still true when it writes: `SQLite` gives
+//! it the one write lock at its beginning, `PostgreSQL` a lock of what it is about ([`Store::change`]).
+//! It is on the disk before anything is answered. The statements are those of both databases.
 #![expect(clippy::struct_field_names, reason = "fields are named as the columns are")]
 
 use crate::failure::Failure;
-use crate::files;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{Sqlite, SqlitePool, Transaction};
-use std::path::Path;
-use std::time::Duration;
+use sqlx::{Any, AnyConnection, AnyPool, Transaction};
+use std::ops::{Deref, DerefMut};
 
 pub(crate) mod audit;
 pub(crate) mod clusters;
 pub(crate) mod commands;
+pub(crate) mod database;
 pub(crate) mod delivery;
 pub(crate) mod gateways;
 pub(crate) mod identities;
+pub(crate) mod metrics;
+pub(crate) mod postgres;
 pub(crate) mod receipts;
 pub(crate) mod reports;
 pub(crate) mod tokens;
 
-/// How long a statement waits for the write lock of another.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How long a request waits for a connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// Connections to the database.
-const MAX_CONNECTIONS: u32 = 8;
+pub(crate) use database::{Database, Kind};
 
 /// The database failed, or was busy for too long: nothing was acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("database: {0}")]
 pub(crate) struct StoreError(#[from] sqlx::Error);
 
-/// A change under way.
-pub(crate) type Change = Transaction<'static, Sqlite>;
+/// A change under way; dropped, it never was.
+pub(crate) struct Change {
+    transaction: Transaction<'static, Any>,
+    kind: Kind,
+}
+
+impl Deref for Change {
+    type Target = AnyConnection;
+
+    fn deref(&self) -> &AnyConnection {
+        &self.transaction
+    }
+}
+
+impl DerefMut for Change {
+    fn deref_mut(&mut self) -> &mut AnyConnection {
+        &mut self.transaction
+    }
+}
 
 /// Whose cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -48,41 +59,52 @@ pub(crate) struct ClusterKey {
     pub(crate) cluster_id: String,
 }
 
+impl ClusterKey {
+    /// The cluster as one text. Neither name has a slash in it.
+    fn text(&self) -> String {
+        format!("{}/{}", self.tenant_id, self.cluster_id)
+    }
+
+    /// The cluster of such a text.
+    fn of_text(text: &str) -> Option<Self> {
+        let (tenant_id, cluster_id) = text.split_once('/')?;
+        Some(Self { tenant_id: tenant_id.to_owned(), cluster_id: cluster_id.to_owned() })
+    }
+}
+
 /// The database.
 pub(crate) struct Store {
-    pool: SqlitePool,
+    pool: AnyPool,
+    database: Database,
 }
 
 impl Store {
-    /// Opens `manager.db`, made and brought up to date where needed.
-    pub(crate) async fn open(folder: &Path) -> Result<Self, Failure> {
-        files::make_folder(folder)?;
-        let _lock = files::lock_folder(folder)?;
-        let path = folder.join("manager.db");
-        // Made here, for SQLite would let everyone read it. What is beside it takes its mode.
-        drop(files::open_private(&path)?);
-        let options = SqliteConnectOptions::new()
-            .filename(&path)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(BUSY_TIMEOUT);
-        let pool = SqlitePoolOptions::new()
-            .max_connections(MAX_CONNECTIONS)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
-            .connect_with(options)
-            .await
-            .map_err(StoreError)?;
-        sqlx::migrate!("./migrations")
-            .run(&pool)
-            .await
-            .map_err(|error| Failure::System(format!("database: {error}")))?;
-        Ok(Self { pool })
+    /// Opens the database, made and brought up to date where needed.
+    pub(crate) async fn open(database: &Database) -> Result<Self, Failure> {
+        let pool = database.open().await?;
+        Ok(Self { pool, database: database.clone() })
     }
 
-    /// Begins a change: no other process changes anything until it is committed or dropped.
-    pub(crate) async fn change(&self) -> Result<Change, StoreError> {
-        Ok(self.pool.begin_with("BEGIN IMMEDIATE").await?)
+    /// Which database it is.
+    pub(crate) fn database(&self) -> &Database {
+        &self.database
+    }
+
+    /// Begins a change of a cluster: nobody else changes anything of it until it is committed or
+    /// dropped.
+    pub(crate) async fn change(&self, cluster: &ClusterKey) -> Result<Change, StoreError> {
+        self.change_of(&cluster.text()).await
+    }
+
+    /// Begins a change of what is not a cluster's.
+    pub(crate) async fn change_of(&self, subject: &str) -> Result<Change, StoreError> {
+        let kind = self.database.kind();
+        let transaction = self.pool.begin_with(kind.begin()).await?;
+        let mut change = Change { transaction, kind };
+        if kind == Kind::Postgres {
+            postgres::lock(&mut change, subject).await?;
+        }
+        Ok(change)
     }
 
     /// Whether the database answers.
@@ -97,9 +119,17 @@ impl Store {
     }
 }
 
+impl Change {
+    /// Wakes the polls of a cluster in all processes, once this is committed.
+    async fn wake(&mut self, cluster: &ClusterKey) -> Result<(), StoreError> {
+        // The processes on one SQLite file look for themselves, every second.
+        if self.kind == Kind::Postgres { postgres::notify(self, &cluster.text()).await } else { Ok(()) }
+    }
+}
+
 /// Makes a change durable.
 pub(crate) async fn commit(change: Change) -> Result<(), StoreError> {
-    Ok(change.commit().await?)
+    Ok(change.transaction.commit().await?)
 }
 
 /// An identifier that sorts by the time of its making.

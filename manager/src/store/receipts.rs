@@ -66,7 +66,7 @@ impl Store {
         identity: &Identity,
         incoming: &Incoming,
     ) -> Result<Taken, StoreError> {
-        let mut change = self.change().await?;
+        let mut change = self.change(&identity.cluster()).await?;
         if !identities::is_good(&mut change, &identity.identity_id).await? {
             return Ok(Taken::Revoked);
         }

@@ -11,6 +11,8 @@ use sqlx::FromRow;
 pub(crate) struct Incoming {
     /// The report without its inventory.
     pub(crate) report: String,
+    /// The same without its components.
+    pub(crate) summary: String,
     /// The uid of the cluster's `kube-system`.
     pub(crate) cluster_uid: Option<String>,
     /// The inventory, where it came along.
@@ -48,7 +50,7 @@ impl Store {
         identity: &Identity,
         incoming: &Incoming,
     ) -> Result<Answer, StoreError> {
-        let mut change = self.change().await?;
+        let mut change = self.change(&identity.cluster()).await?;
         if !identities::is_good(&mut change, &identity.identity_id).await? {
             return Ok(Answer::Revoked);
         }
@@ -62,7 +64,7 @@ impl Store {
         let now = now_ms();
         sqlx::query(
             "UPDATE clusters SET report = $3, report_at = $4, contact_at = $4,
-                    cluster_uid = coalesce($5, cluster_uid)
+                    cluster_uid = coalesce($5, cluster_uid), summary = $6
              WHERE tenant_id = $1 AND cluster_id = $2",
         )
         .bind(&identity.tenant_id)
@@ -70,6 +72,7 @@ impl Store {
         .bind(&incoming.report)
         .bind(now)
         .bind(&incoming.cluster_uid)
+        .bind(&incoming.summary)
         .execute(&mut *change)
         .await?;
         if let Some(inventory) = &incoming.inventory {
@@ -101,6 +104,16 @@ impl Store {
         commit(change).await?;
         let kept = incoming.inventory.is_some() || (held.is_some() && held == incoming.revision);
         Ok(if kept { Answer::Kept } else { Answer::Needed })
+    }
+
+    /// The last report of a cluster.
+    pub(crate) async fn report(&self, key: &ClusterKey) -> Result<Option<String>, StoreError> {
+        Ok(sqlx::query_scalar("SELECT report FROM clusters WHERE tenant_id = $1 AND cluster_id = $2")
+            .bind(&key.tenant_id)
+            .bind(&key.cluster_id)
+            .fetch_optional(&self.pool)
+            .await?
+            .flatten())
     }
 
     /// The inventory of a cluster; `None` where there is no such cluster.

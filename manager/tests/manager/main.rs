@@ -2,6 +2,8 @@
 
 mod delivery;
 mod identities;
+mod kubeconfig;
+mod openapi;
 mod process;
 mod receipts;
 mod rest;

@@ -53,7 +53,12 @@ impl Play {
             }
             Turn::Answered(answer) => {
                 let write = self.write.take().expect("a write that can be answered");
-                self.execution.answered(&write, self.before.as_ref(), answer, s(self.at))
+                self.execution.answered(
+                    &write,
+                    self.before.as_ref().map(Object::generation),
+                    answer,
+                    s(self.at),
+                )
             }
         };
         if let Step::Write(write) = &step {

@@ -9,7 +9,7 @@ use crate::manager::Manager;
 use crate::replica::ROLES;
 use crate::thread::Peer;
 use crate::world::{Event, Flight, World};
-use navin_cluster_agent::http::{HttpError, Request};
+use navin_cluster_agent::http::{HttpError, Method, Request};
 
 /// How often a waiting poll is looked at.
 const LOOK: u64 = SECOND / 4;
@@ -235,9 +235,14 @@ impl World {
             Err(HttpError::Unsent("no route".to_owned()))
         } else {
             let cut = flight.fault == Some(CallFault::BodyCut);
+            let at = replica.life.monotonic();
+            // A refusal is one without its body, too.
+            if flight.request.method == Method::Get && (!cut || reply.status >= 400) {
+                self.checker.read(&flight.sender, &flight.request.path, reply.status, at);
+            }
             if !cut {
                 self.checker.answered(&flight.sender, flight.peer, reply.status);
-                self.checker.ended(&flight.sender, reply.status, replica.life.monotonic());
+                self.checker.ended(&flight.sender, reply.status, at);
             }
             self.trace.note(now, &[6, slot as u64, thread as u64, u64::from(reply.status)], "", || {
                 format!(

@@ -6,12 +6,14 @@
 use crate::api::{Effect, Kind, Schema};
 use crate::faults::Trouble;
 use crate::history::{Act, Known, Sender, Story, Violation};
+use crate::host::true_time;
 use crate::identity::SETTINGS;
 use crate::manager::Manager;
 use crate::replica::{LEADER, Replica};
 use crate::stats::Stats;
 use crate::stored::Stored;
 use crate::thread::Peer;
+use jiff::Timestamp;
 use navin_cluster_agent::http::{Method, Request};
 use navin_cluster_agent::kube::state;
 use serde_json::Value;
@@ -23,6 +25,7 @@ use std::time::Duration;
 pub const STATE: &str = state::NAME;
 
 /// The history of a run, and what must hold in it.
+#[expect(clippy::struct_excessive_bools, reason = "facts of a run that do not depend on each other")]
 pub struct Checker {
     /// The first invariant that was broken.
     pub violation: Option<Violation>,
@@ -34,6 +37,8 @@ pub struct Checker {
     /// The state as the store holds it.
     pub(crate) stored: Option<Arc<Stored>>,
     pub(crate) tenures: Vec<(String, u64, String)>,
+    /// `acquireTime` of the last.
+    pub(crate) acquired: String,
     pub(crate) state_tenure: usize,
     pub(crate) component_tenure: BTreeMap<String, usize>,
     /// Components that somebody made by hand and no command has written since.
@@ -42,6 +47,10 @@ pub struct Checker {
     pub(crate) stands: BTreeSet<String>,
     pub(crate) state_lost: bool,
     pub(crate) lease_touched: bool,
+    /// A wall clock was changed.
+    pub(crate) clocks_turned: bool,
+    /// True time.
+    pub(crate) now: Timestamp,
 }
 
 impl Checker {
@@ -57,12 +66,15 @@ impl Checker {
             known: BTreeMap::new(),
             stored: None,
             tenures: vec![(String::new(), 0, String::new())],
+            acquired: String::new(),
             state_tenure: 0,
             component_tenure: BTreeMap::new(),
             foreign: BTreeSet::new(),
             stands: BTreeSet::new(),
             state_lost: false,
             lease_touched: false,
+            clocks_turned: false,
+            now: true_time(0),
         }
     }
 
@@ -77,6 +89,11 @@ impl Checker {
             Trouble::StateDeleted | Trouble::StateEdited => self.state_lost = true,
             _ => self.lease_touched = true,
         }
+    }
+
+    /// A wall clock is about to be changed.
+    pub fn turns_clock(&mut self) {
+        self.clocks_turned = true;
     }
 
     /// Whether this run is counted apart.
@@ -157,6 +174,11 @@ impl Checker {
             known.ended.is_some_and(|since| sender.sent.saturating_sub(since) > Duration::from_millis(200));
         let under: Vec<String> =
             known.view.iter().flat_map(|view| view.accepted(name)).map(|entry| entry.id.clone()).collect();
+        let ordered = known.component_read.get(name).is_some_and(|read| known.lease_read >= Some(*read));
+        if !ordered {
+            let what = format!("{name}: the Lease was not read after it");
+            self.broken("a component is written after it was read, and then the Lease", what);
+        }
         if late {
             self.broken("no outcome is held back for others for more than 200 ms", name.to_owned());
         }
@@ -212,8 +234,24 @@ impl Checker {
             Peer::Kube => {
                 if let Some(view) = &sender.view {
                     known.view.clone_from(view);
+                    // Read anew, it goes on from what the cluster holds.
+                    known.ended = None;
                 }
             }
+        }
+    }
+
+    /// The leader thread has read the Lease or a component; the answer came at `now` (monotonic).
+    pub fn read(&mut self, sender: &Sender, path: &str, status: u16, now: Duration) {
+        if sender.thread != LEADER {
+            return;
+        }
+        let known = self.known.entry(sender.process).or_default();
+        let name = path.rsplit('/').next().unwrap_or("").to_owned();
+        if path.contains("/leases/") && status == 200 {
+            known.lease_read = Some(sender.sent);
+        } else if path.contains("/managedcomponents/") && matches!(status, 200 | 404) {
+            known.component_read.insert(name, now);
         }
     }
 

@@ -52,7 +52,10 @@ impl World {
             Trouble::ApiAnswers(status, long) => self.conditions.api_answers = (status, now + long),
             Trouble::CutOff(slot, long) => self.conditions.cut_off[slot] = now + long,
             Trouble::Compacted => self.api.compact(),
-            Trouble::Clock(slot, step, rate) => self.slots[slot].host.turn(step, rate),
+            Trouble::Clock(slot, step, rate) => {
+                self.checker.turns_clock();
+                self.slots[slot].host.turn(step, rate);
+            }
             Trouble::Terminated(slot) => self.terminate(slot),
             Trouble::Killed(slot) => self.kill(slot, Some("killed")),
             Trouble::AllKilled => {

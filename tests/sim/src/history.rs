@@ -1,8 +1,9 @@
 //! What is remembered of calls, commands and processes, to judge what they do later.
 
 use crate::stored::Stored;
+use jiff::Timestamp;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,8 +64,12 @@ pub(crate) struct Story {
     pub(crate) accepted: bool,
     /// The receipt that was recorded first.
     pub(crate) outcome: Option<Value>,
-    /// Creates and replacements of its spec that changed something.
-    pub(crate) writes: u32,
+    /// When that was, in true time.
+    pub(crate) ended_at: Option<Timestamp>,
+    /// Creates of it. One may land between the reading that its failure rests on and the record: a late create.
+    pub(crate) creates: u32,
+    /// Replacements of its spec that changed something.
+    pub(crate) replaces: u32,
     /// Deletes of it that changed something.
     pub(crate) deletes: u32,
     /// Since it was accepted, the component was absent or being deleted at some time.
@@ -91,6 +96,10 @@ pub(crate) struct Known {
     pub(crate) answered: Option<Duration>,
     /// Nonces whose acceptance it has sent.
     pub(crate) accepting: BTreeSet<String>,
+    /// When the last reading of the Lease that was answered was sent.
+    pub(crate) lease_read: Option<Duration>,
+    /// When the last reading of each component was answered.
+    pub(crate) component_read: BTreeMap<String, Duration>,
     /// Since when an outcome waits to be recorded.
     pub(crate) ended: Option<Duration>,
 }

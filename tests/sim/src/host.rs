@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// When every run begins, in true time.
@@ -32,8 +32,8 @@ impl Now {
 /// Never: the moments of a run lie within years of [`EPOCH`].
 #[must_use]
 pub fn true_time(moment: u64) -> Timestamp {
-    let epoch: Timestamp = EPOCH.parse().expect("a time");
-    epoch + SignedDuration::from_micros(moment.cast_signed())
+    static START: LazyLock<Timestamp> = LazyLock::new(|| EPOCH.parse().expect("a time"));
+    *START + SignedDuration::from_micros(moment.cast_signed())
 }
 
 /// A clock that runs at a rate of its own since it was last set.

@@ -5,7 +5,7 @@ use crate::chance::keyed;
 use crate::checker::Checker;
 use crate::faults::{self, Allowed, CallFault, Rates, SECOND, Trouble};
 use crate::history::{Sender, Violation};
-use crate::host::{Host, Now};
+use crate::host::{Host, Now, true_time};
 use crate::identity::identity;
 use crate::manager::Manager;
 pub(crate) use crate::queue::Event;
@@ -196,6 +196,7 @@ impl World {
     fn run(mut self) -> Outcome {
         while let Some(Reverse(Timed { at, event, .. })) = self.queue.pop() {
             self.now.set(at);
+            self.checker.now = true_time(at);
             self.stats.steps += 1;
             self.dispatch(event);
             self.check_beliefs();

@@ -61,8 +61,10 @@ impl Checker {
         if act == Act::Command {
             if gone {
                 story.deletes += 1;
+            } else if effect.before.is_none() {
+                story.creates += 1;
             } else if !settles {
-                story.writes += 1;
+                story.replaces += 1;
             }
         }
         let sequence = story.sequence;

@@ -9,6 +9,7 @@ use crate::manager::Manager;
 use crate::replica::Replica;
 use crate::stats::Stats;
 use crate::stored::{Entry, Stored};
+use jiff::SignedDuration;
 use navin_cluster_agent::rules::names::parse_time;
 use serde_json::Value;
 use std::sync::Arc;
@@ -74,6 +75,7 @@ impl Checker {
     /// 1 and 3: a receipt that says that it is recorded leaves only when it is.
     pub(crate) fn receipt_leaves(&mut self, body: &[u8]) {
         let receipt: Value = serde_json::from_slice(body).unwrap_or_default();
+        self.answers_a_replay(&receipt);
         let said = if receipt["recorded"] == true { &receipt } else { &receipt["original"] };
         if said["recorded"] != true || self.state_lost {
             return;
@@ -85,12 +87,41 @@ impl Checker {
         }
     }
 
+    /// 1: after its outcome was recorded, each delivery is answered `nonce_replayed`, expired or not. Judged by
+    /// the receipt's own time, so only where all wall clocks are right.
+    fn answers_a_replay(&mut self, receipt: &Value) {
+        if self.lossy() || self.clocks_turned || receipt["recorded"] == true {
+            return;
+        }
+        let reason = receipt["reason"].as_str().unwrap_or("");
+        let story = receipt["command_id"].as_str().and_then(|id| self.stories.get(id));
+        let ended = story.and_then(|story| story.ended_at).map(|ended| ended + SignedDuration::from_secs(2));
+        let judged = receipt["executed_at"].as_str().and_then(parse_time);
+        let nonce = receipt["nonce"].as_str().unwrap_or("");
+        // A record may have been dropped: then `floor` answers.
+        let kept = self.stored.as_ref().is_some_and(|stored| stored.commands.contains_key(nonce));
+        if matches!(reason, "expired" | "not_yet_valid") && kept && ended.is_some() && judged > ended {
+            let what = format!("{}: {reason} after its outcome was recorded at {ended:?}", receipt["nonce"]);
+            self.broken(NONCE, what);
+        }
+    }
+
     pub(crate) fn lease_changed(&mut self, effect: &Effect, stats: &mut Stats) {
         let Some(lease) = &effect.after else { return };
         let text = |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or("").to_owned();
         let transitions = lease["spec"]["leaseTransitions"].as_u64().unwrap_or(0);
         let key = (text("/spec/holderIdentity"), transitions, text("/metadata/uid"));
-        if key.0.is_empty() || self.tenures.last() == Some(&key) {
+        if key.0.is_empty() {
+            return;
+        }
+        let acquired = std::mem::replace(&mut self.acquired, text("/spec/acquireTime"));
+        if self.tenures.last() == Some(&key) {
+            if acquired != self.acquired && !self.lease_touched {
+                self.broken(
+                    FENCED,
+                    format!("{} takes over from itself, transitions={transitions} again", key.0),
+                );
+            }
             return;
         }
         if self.tenures.contains(&key) && !self.lease_touched {
@@ -119,7 +150,14 @@ impl Checker {
                 format!("state: term={} of tenure {} after {}", next.term, sender.tenure, self.state_tenure);
             self.broken(FENCED, what);
         }
+        let takes_over = sender.tenure > self.state_tenure;
         self.state_tenure = sender.tenure;
+        // The first of the two steps that make a state has term 0.
+        if let Some(before) = before.as_ref().filter(|before| takes_over && before.term > 0)
+            && next.term <= before.term
+        {
+            self.broken("a takeover raises the term", format!("term={} after {}", next.term, before.term));
+        }
         if next.bytes > STATE_LIMIT {
             self.broken(SIZE, format!("{} bytes", next.bytes));
         }
@@ -183,8 +221,10 @@ impl Checker {
             Some(outcome) if outcome == receipt => {}
             Some(_) => self.broken(NONCE, format!("#{}: its receipt changes", story.sequence)),
             None => {
+                let now = self.now;
                 let story = self.story(&entry.id, manager);
                 story.outcome = Some(receipt.clone());
+                story.ended_at = Some(now);
                 let story = story.clone();
                 let reason = receipt["reason"].as_str().or(receipt["status"].as_str()).unwrap_or("");
                 *stats.outcomes.entry(reason.to_owned()).or_default() += 1;
@@ -198,19 +238,19 @@ impl Checker {
 
     /// 3: the status is what happened.
     fn true_outcome(&mut self, story: &Story, receipt: &Value) {
-        let did = story.writes + story.deletes;
+        let stands = story.name.as_ref().is_some_and(|name| self.stands.contains(name));
         let status = receipt["status"].as_str().unwrap_or("");
         let lie = match (status, story.operation.as_str()) {
-            ("succeeded", "managedcomponent.apply") => story.writes == 0,
+            ("succeeded", "managedcomponent.apply") => story.creates + story.replaces == 0,
             ("succeeded", "managedcomponent.delete") => !story.gone,
             ("succeeded", _) => false,
-            _ => did > 0 && !story.by_hand,
+            // After a delete that landed, a late create of another command may have brought the object back.
+            _ => (story.replaces > 0 || (story.deletes > 0 && !stands)) && !story.by_hand,
         };
         if lie {
-            let what = format!(
-                "#{} {} is {receipt}; writes={} deletes={}",
-                story.sequence, story.operation, story.writes, story.deletes
-            );
+            let Story { creates, replaces, deletes, .. } = story;
+            let did = format!("creates={creates} replaces={replaces} deletes={deletes}");
+            let what = format!("#{} {} is {receipt}; {did}", story.sequence, story.operation);
             self.broken(STATUS, what);
         }
     }

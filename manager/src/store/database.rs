@@ -1,0 +1,148 @@
+//! Which database, and how its connections are made.
+
+use super::StoreError;
+use crate::failure::Failure;
+use crate::files;
+use sqlx::AnyPool;
+use sqlx::any::AnyPoolOptions;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a request waits for a connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Connections to the database.
+const MAX_CONNECTIONS: u32 = 8;
+
+/// What every connection to `SQLite` is set to: 5 s of waiting for another's write, and on the disk
+/// before a commit returns.
+const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL;
+     PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+
+/// What every connection to `PostgreSQL` is set to: nothing waits for ever.
+const POSTGRES_SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '10s';
+     SET idle_in_transaction_session_timeout = '30s'; SET default_transaction_isolation = 'read committed'";
+
+/// The two kinds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A file, for the processes of one machine.
+    Sqlite,
+    /// A server, for many.
+    Postgres,
+}
+
+impl Kind {
+    /// How a change begins.
+    pub(super) fn begin(self) -> &'static str {
+        match self {
+            Self::Sqlite => "BEGIN IMMEDIATE",
+            Self::Postgres => "BEGIN",
+        }
+    }
+}
+
+/// One database. No `Debug`: the address of a server may hold a password.
+#[derive(Clone)]
+pub(crate) enum Database {
+    /// The file.
+    Sqlite(PathBuf),
+    /// The server's address.
+    Postgres(String),
+}
+
+impl Database {
+    /// Reads `sqlite:PATH` or `postgres://…`.
+    pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
+        if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
+            return Ok(Self::Sqlite(path.into()));
+        }
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        // Not shown as it came: it may hold a password.
+        Err(Failure::Argument("--database: expected sqlite:PATH or postgres://…".to_owned()))
+    }
+
+    /// Its kind.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Sqlite(_) => Kind::Sqlite,
+            Self::Postgres(_) => Kind::Postgres,
+        }
+    }
+
+    /// Opens it, and brings its tables up to date.
+    pub(super) async fn open(&self) -> Result<AnyPool, Failure> {
+        sqlx::any::install_default_drivers();
+        let (url, settings, _lock) = match self {
+            Self::Sqlite(path) => {
+                let folder = folder_of(path);
+                files::make_folder(folder)?;
+                let lock = files::lock_folder(folder)?;
+                // Made here, for SQLite would let everyone read it. What is beside it takes its mode.
+                drop(files::open_private(path)?);
+                (sqlite_url(path)?, SQLITE_SETTINGS, Some(lock))
+            }
+            Self::Postgres(url) => (url.clone(), POSTGRES_SETTINGS, None),
+        };
+        let pool = AnyPoolOptions::new()
+            .max_connections(MAX_CONNECTIONS)
+            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .after_connect(move |connection, _| {
+                Box::pin(async move {
+                    sqlx::raw_sql(settings).execute(connection).await?;
+                    Ok(())
+                })
+            })
+            .connect(&url)
+            .await
+            .map_err(StoreError)?;
+        sqlx::migrate!("./migrations")
+            .run(&pool)
+            .await
+            .map_err(|error| Failure::System(format!("database: {error}")))?;
+        Ok(pool)
+    }
+}
+
+/// The folder that a file is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        Some(_) | None => Path::new("."),
+    }
+}
+
+/// The address of a file: absolute, and with nothing in it that would be read as something else.
+fn sqlite_url(path: &Path) -> Result<String, Failure> {
+    let path = std::path::absolute(path).map_err(|error| Failure::file(path, error))?;
+    let text = path.to_str().ok_or_else(|| Failure::Argument("--data: expected UTF-8".to_owned()))?;
+    let mut url = String::from("sqlite://");
+    for byte in text.bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => url.push(byte.into()),
+            _ => write!(url, "%{byte:02X}").unwrap_or_default(),
+        }
+    }
+    Ok(url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_in_a_url_is_only_a_path() {
+        let url = sqlite_url(Path::new("/a b/c?mode=memory#d%20.db")).expect("a url");
+        assert_eq!(url, "sqlite:///a%20b/c%3Fmode%3Dmemory%23d%2520.db");
+    }
+
+    #[test]
+    fn a_database_of_another_kind_is_refused_without_its_password() {
+        let Err(refused) = Database::parse("mysql://navin:secret@db/navin") else { panic!("taken") };
+        assert!(!refused.to_string().contains("secret"));
+        assert!(Database::parse("sqlite:").is_err());
+    }
+}

@@ -1,0 +1,121 @@
+//! What only `PostgreSQL` does: locks by name, and word between processes.
+
+use super::{Change, ClusterKey, Database, Store, StoreError};
+use sqlx::postgres::PgListener;
+use sqlx::{Connection, PgConnection};
+use std::time::Duration;
+
+/// The channel on which processes tell each other of what polls wait for.
+const CHANNEL: &str = "navin_wake";
+
+/// Between two tries to reach the server again.
+const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// How often a held connection is asked whether it still is one.
+const PING_EVERY: Duration = Duration::from_secs(5);
+
+/// Locks a subject until the end of the change.
+pub(super) async fn lock(change: &mut Change, subject: &str) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))")
+        .bind(subject)
+        .execute(&mut **change)
+        .await?;
+    Ok(())
+}
+
+/// Tells all processes of a cluster, at the commit.
+pub(super) async fn notify(change: &mut Change, cluster: &str) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(cluster).execute(&mut **change).await?;
+    Ok(())
+}
+
+/// Listens for what other processes tell, for ever. What is missed while the server is away, the
+/// polls' own look finds.
+pub(crate) async fn listen(database: Database, told: impl Fn(&ClusterKey)) {
+    let Database::Postgres(url) = &database else { return };
+    loop {
+        if let Err(error) = listen_once(url, &told).await {
+            tracing::warn!(%error, "no word from the database; listening again");
+        }
+        tokio::time::sleep(RETRY_EVERY).await;
+    }
+}
+
+async fn listen_once(url: &str, told: &impl Fn(&ClusterKey)) -> Result<(), StoreError> {
+    let mut listener = PgListener::connect(url).await?;
+    listener.listen(CHANNEL).await?;
+    loop {
+        if let Some(cluster) = ClusterKey::of_text(listener.recv().await?.payload()) {
+            told(&cluster);
+        }
+    }
+}
+
+/// The sign of life of a gateway: a lock that the server lets go of when the process is gone.
+pub(crate) struct Life {
+    url: String,
+    gateway_id: String,
+    connection: PgConnection,
+}
+
+impl Life {
+    /// Takes the lock, and makes due what dead gateways delivered.
+    pub(crate) async fn begin(url: &str, gateway_id: &str, store: &Store) -> Result<Self, StoreError> {
+        let mut connection = PgConnection::connect(url).await?;
+        hold(&mut connection, gateway_id).await?;
+        store.add_gateway(gateway_id).await?;
+        for id in store.gateways().await? {
+            if id != gateway_id && try_hold(&mut connection, &id).await? {
+                store.remove_gateway(&id).await?;
+                release(&mut connection, &id).await?;
+                tracing::info!(gateway = id, "a former gateway is gone; what it delivered is due");
+            }
+        }
+        Ok(Self { url: url.to_owned(), gateway_id: gateway_id.to_owned(), connection })
+    }
+
+    /// Keeps the lock, for ever; takes it again where the server was away.
+    pub(crate) async fn keep(mut self) {
+        loop {
+            tokio::time::sleep(PING_EVERY).await;
+            if self.connection.ping().await.is_ok() {
+                continue;
+            }
+            match self.again().await {
+                Ok(connection) => self.connection = connection,
+                Err(error) => tracing::warn!(%error, "the database does not know that this gateway lives"),
+            }
+        }
+    }
+
+    async fn again(&self) -> Result<PgConnection, StoreError> {
+        let mut connection = PgConnection::connect(&self.url).await?;
+        hold(&mut connection, &self.gateway_id).await?;
+        Ok(connection)
+    }
+}
+
+async fn hold(connection: &mut PgConnection, gateway_id: &str) -> Result<(), StoreError> {
+    // Waits only for one that takes us for dead, which is done in a moment.
+    sqlx::query("SET lock_timeout = '5s'").execute(&mut *connection).await?;
+    sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 2))")
+        .bind(gateway_id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
+
+async fn try_hold(connection: &mut PgConnection, gateway_id: &str) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended($1, 2))")
+        .bind(gateway_id)
+        .fetch_one(connection)
+        .await?)
+}
+
+async fn release(connection: &mut PgConnection, gateway_id: &str) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_advisory_unlock(hashtextextended($1, 2))")
+        .bind(gateway_id)
+        .execute(connection)
+        .await?;
+    Ok(())
+}
