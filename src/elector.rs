@@ -66,7 +66,7 @@ impl Elector {
     pub fn run(mut self) {
         loop {
             let pause = self.step();
-            if self.permit.await_closing(pause) {
+            if self.permit.await_resigning(pause) {
                 break;
             }
         }

@@ -182,7 +182,8 @@ impl Leader {
     pub fn work(&mut self) -> Duration {
         let now = self.world.clock.monotonic();
         let tenure = self.world.permit.tenure(now);
-        if self.reign.as_ref().map(|reign| &reign.tenure) != tenure.as_ref() {
+        let over = |reign: &Reign| Some(&reign.tenure) != tenure.as_ref();
+        if tenure.is_none() || self.reign.as_ref().is_some_and(over) {
             self.step_down("the Lease is not ours any more");
         }
         let Some(tenure) = tenure else { return IDLE };
@@ -193,7 +194,10 @@ impl Leader {
                 if let Stop::StateChanged(_) = &stop {
                     self.world.notices.warning("StateConflict", About::Pod, &stop.to_string());
                 }
-                self.step_down("begins anew from what the cluster holds");
+                // What waits for a takeover goes on waiting, as long as the Lease is ours.
+                if self.reign.is_some() {
+                    self.step_down("begins anew from what the cluster holds");
+                }
                 match stop {
                     // The next renewal that succeeds shows that we lead all the same.
                     Stop::Deposed | Stop::StateChanged(_) => self.world.permit.revoke(),
@@ -236,14 +240,17 @@ impl Leader {
         Ok(if more { Duration::ZERO } else { self.next_due() })
     }
 
+    /// Lets go of all that was for this leadership, also where it ended before it had taken over.
     fn step_down(&mut self, why: &str) {
         if let Some(reign) = self.reign.take() {
             log::info!("leader=false transitions={} why={why:?}", reign.tenure.transitions);
-            self.queue.clear();
             self.world.outbox.clear();
             self.world.board.stepped_down();
-            self.world.desk.stepped_down();
+        } else if self.queue.is_empty() {
+            return;
         }
+        self.queue.clear();
+        self.world.desk.stepped_down();
     }
 
     fn next_due(&self) -> Duration {

@@ -74,6 +74,11 @@ impl Leader {
         // The gateway's commands first.
         self.queue.make_contiguous().sort_by_key(|delivery| delivery.source == Source::Inbox);
         for delivery in self.queue.drain(..) {
+            // The file was taken back or rewritten since: nobody wants it begun.
+            if delivery.ticket.is_some_and(|ticket| !world.desk.is_open(ticket)) {
+                log::debug!("delivery dropped: its file is not what it was");
+                continue;
+            }
             batch.judge(world, delivery, link, now);
         }
         self.queue = batch.later;
