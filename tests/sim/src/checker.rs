@@ -208,6 +208,11 @@ impl Checker {
             self.keeping(process, name, request.method, sender);
             return;
         }
+        let bare = request.method == Method::Put && command_of(&body) != sender.under.as_deref();
+        if let Some(story) = sender.under.as_deref().and_then(|id| self.stories.get_mut(id)).filter(|_| bare)
+        {
+            story.bare = true;
+        }
         sender.ends = match request.method {
             Method::Post => true,
             Method::Put => sender.under.as_deref().is_some_and(|id| command_of(&body) == Some(id)),
