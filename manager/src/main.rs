@@ -3,7 +3,7 @@
 //! In reading order: [`cli`] says what can be asked for and [`run`] does it; [`keys`],
 //! [`authority`] and [`signing`] hold the manager's keys; [`store`] is all that must outlive the
 //! process; [`issue`] makes commands and identities; [`rest`] speaks to operators, [`gateway`] to
-//! agents, both over the connections of [`serve`].
+//! agents, both over the connections of [`serve`]. [`operator`] is the REST API's command line.
 
 mod app;
 mod authority;
@@ -17,6 +17,7 @@ mod import;
 mod instance;
 mod issue;
 mod keys;
+mod operator;
 mod rest;
 mod run;
 mod serve;

@@ -11,7 +11,7 @@ use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
 use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
 use crate::wake::Wake;
-use crate::{clock, files, gateway, rest};
+use crate::{clock, files, gateway, operator, rest};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
 use serde_json::{Map, Value};
@@ -28,14 +28,19 @@ const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
 
 /// Runs the task to its end.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let task = match arguments.task {
+        Task::Operator(task) => return Ok(operator::run(task)?),
+        task => task,
+    };
     let runtime =
         Runtime::new().map_err(|error| Failure::System(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
-        match arguments.task {
+        match task {
             Task::Serve(task) => serve(task).await,
             Task::AgentGateway(task) => agent_gateway(task).await,
             Task::Token(task) => token(task).await,
             Task::Sign(task) => sign(task).await,
+            Task::Operator(task) => Ok(operator::run(task)?),
         }
     })
 }

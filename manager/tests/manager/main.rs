@@ -4,6 +4,7 @@ mod delivery;
 mod identities;
 mod kubeconfig;
 mod openapi;
+mod operator;
 mod process;
 mod receipts;
 mod rest;

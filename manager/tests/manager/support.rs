@@ -122,6 +122,11 @@ impl Manager {
         until("the manager ends", || self.process.0.try_wait().unwrap())
     }
 
+    /// Where the REST API is.
+    pub(crate) fn url(&self) -> String {
+        self.rest.url.clone()
+    }
+
     pub(crate) fn get(&self, token: &str, path: &str) -> Answer {
         self.send("GET", token, path, None)
     }
