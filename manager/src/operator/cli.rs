@@ -7,8 +7,13 @@ use std::path::PathBuf;
 #[derive(Args)]
 pub(crate) struct Server {
     /// Address of the REST API: https://host[:port]
-    #[arg(long, value_name = "URL", env = "NAVIN_SERVER", default_value = "https://127.0.0.1:8461")]
-    pub(crate) server: String,
+    #[arg(
+        long = "server",
+        value_name = "URL",
+        env = "NAVIN_SERVER",
+        default_value = "https://127.0.0.1:8461"
+    )]
+    pub(crate) url: String,
     /// File of the certificate authority that the server is known by: DATA/tls/ca.crt of the manager
     #[arg(long, value_name = "FILE", env = "NAVIN_CA")]
     pub(crate) ca: PathBuf,

@@ -70,7 +70,7 @@ pub(super) struct Client {
 impl Client {
     /// A client of the server that the command line names.
     pub(super) fn new(server: &Server) -> Result<Self, Trouble> {
-        let base = server.server.trim_end_matches('/');
+        let base = server.url.trim_end_matches('/');
         if !base.starts_with("https://") {
             return Err(Trouble::Usage("--server: expected https://host[:port]".to_owned()));
         }

@@ -10,6 +10,7 @@ pub(crate) use client::Trouble;
 use cli::{Form, OperatorTask, Sending, Server, Target};
 use client::Client;
 use serde_json::{Value, json};
+use std::slice::from_ref;
 use std::time::{Duration, Instant};
 
 /// Between two looks at a command that is waited for.
@@ -31,7 +32,7 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
                 body["kubeconfig"] = spec::read(&path)?.into();
             }
             let cluster = Client::new(&server)?.post("/api/v1/clusters", &body)?;
-            show::print(server.output, &cluster, &[cluster.clone()], &show::CLUSTERS)
+            show::print(server.output, &cluster, from_ref(&cluster), &show::CLUSTERS)
         }
         OperatorTask::ImportRbac(target) => {
             show::text(&Client::new(&target.server)?.get_text(&target.path("import-rbac"))?)
@@ -97,7 +98,7 @@ fn list_clusters(server: &Server) -> Result<(), Trouble> {
 
 fn show_cluster(server: &Server, name: &str) -> Result<(), Trouble> {
     let cluster = Client::new(server)?.get(&format!("/api/v1/clusters/{}", encode(name)))?;
-    show::print(server.output, &cluster, &[cluster.clone()], &show::CLUSTERS)?;
+    show::print(server.output, &cluster, from_ref(&cluster), &show::CLUSTERS)?;
     match (server.output, cluster["components"].as_array()) {
         (Form::Table, Some(components)) if !components.is_empty() => {
             show::text(&format!("\n{}", show::table(components, &show::COMPONENTS)))
@@ -116,7 +117,7 @@ fn send(target: &Target, operation: &str, arguments: &Value, sending: &Sending) 
     let command = client.post(&target.path("commands"), &body)?;
     match command["command_id"].as_str() {
         Some(command_id) if sending.wait => wait(&client, target, command_id, sending.timeout),
-        _ => show::print(target.server.output, &command, &[command.clone()], &show::COMMANDS),
+        _ => show::print(target.server.output, &command, from_ref(&command), &show::COMMANDS),
     }
 }
 
@@ -134,7 +135,7 @@ fn wait(client: &Client, target: &Target, command_id: &str, timeout: Option<u64>
                     last.clone_from(&status);
                 }
                 if !matches!(status.as_str(), "queued" | "delivered") {
-                    show::print(target.server.output, &command, &[command.clone()], &show::COMMANDS)?;
+                    show::print(target.server.output, &command, from_ref(&command), &show::COMMANDS)?;
                     return if status == "succeeded" { Ok(()) } else { Err(Trouble::Outcome(status)) };
                 }
             }
