@@ -17,6 +17,7 @@ mod import;
 mod instance;
 mod issue;
 mod keys;
+mod limits;
 mod operator;
 mod rest;
 mod run;
