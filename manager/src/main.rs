@@ -46,7 +46,8 @@ fn main() -> ExitCode {
 
 /// Logs go to standard error: standard output belongs to results.
 fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("NAVIN_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,sqlx=warn,rustls=warn,hyper=warn"));
+    let filter = tracing_subscriber::EnvFilter::try_from_env("NAVIN_LOG").unwrap_or_else(|_| {
+        tracing_subscriber::EnvFilter::new("info,sqlx=warn,rustls=warn,hyper=warn,kube_client=off")
+    });
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
 }

@@ -96,6 +96,52 @@ fn keys_are_private_and_used_again() {
 }
 
 #[test]
+fn no_secret_and_no_spec_is_logged_whatever_the_level() {
+    let folder = Folder::new("log");
+    let token = folder.token("acme");
+    let manager = folder.serve_tracing();
+    manager.cluster(&token, "prod");
+    let issued = manager
+        .post(&token, "/api/v1/clusters/prod/kubernetes/agent", &json!({ "gateway_url": manager.gateway }))
+        .expect(201);
+    let agent = crate::support::Agent::new(&issued, &manager.gateway);
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let arguments = json!({ "name": "web", "spec": { "mark": "canary-spec" } });
+    for (operation, status) in [("managedcomponent.apply", 201), ("pod.exec", 400)] {
+        manager.post(&token, path, &json!({ "operation": operation, "arguments": arguments })).expect(status);
+    }
+    agent.poll(0).expect(200);
+    manager.get("navin_canary-token", "/api/v1/clusters").expect(401);
+    let config = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+        "clusters": [{ "name": "c", "cluster": { "server": manager.url(),
+            "certificate-authority-data": base64(&fs::read(folder.join("data/tls/ca.crt")).unwrap()) } }],
+        "users": [{ "name": "u", "user": { "token": "canary-kubeconfig" } }] });
+    let body = json!({ "cluster_id": "new", "namespace": "navin", "kubeconfig": config.to_string() });
+    manager.post(&token, "/api/v1/clusters", &body).expect(422);
+    manager.terminate();
+    manager.wait();
+    let log = fs::read_to_string(folder.join("log")).unwrap();
+    assert!(log.contains("TRACE") && log.contains("stopping"), "{log}");
+    let key = issued["tls_key"].as_str().unwrap().lines().nth(1).unwrap().to_owned();
+    let password =
+        folder.database().unwrap_or("canary").split('@').next().unwrap().rsplit(':').next().unwrap();
+    let signing = fs::read_to_string(folder.join("data/tls/signing.key")).unwrap();
+    let signing = signing.lines().nth(1).unwrap();
+    for secret in
+        [&token, "canary-spec", "canary-token", "canary-kubeconfig", &key, signing, &format!(":{password}@")]
+    {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert!(line.is_none(), "{secret}: {line:?}");
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
+}
+
+#[test]
 fn a_damaged_file_is_named_with_exit_code_78() {
     let folder = Folder::new("damaged");
     folder.serve().kill();

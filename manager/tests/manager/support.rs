@@ -89,6 +89,14 @@ impl Folder {
         self.launch(command)
     }
 
+    /// Starts both ports, with all that can be logged in `log`.
+    pub(crate) fn serve_tracing(&self) -> Manager {
+        let mut command =
+            self.command(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+        command.env("NAVIN_LOG", "trace").stderr(fs::File::create(self.join("log")).unwrap());
+        self.launch(command)
+    }
+
     /// Starts the gateway alone.
     pub(crate) fn agent_gateway(&self) -> Manager {
         self.start(&["agent-gateway", "--host", "127.0.0.1", "--port", "0"])
