@@ -1,10 +1,12 @@
-//! The main job from end to end, on the real thing: an API server, the manager and the agent as processes.
+//! The main job from end to end, then cut off from the manager, on the real thing: an API server, the manager
+//! and the agent as processes.
 //!
 //! `cargo run --example demo` ends by itself, exit 0 only if every step held; `--keep` leaves everything
 //! running until Ctrl-C and prints how to reach it.
 
-use navin_test_support::{World, cargo_binary, until};
+use navin_test_support::{Agent, World, cargo_binary, until};
 use serde_json::{Value, json};
+use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
@@ -36,15 +38,18 @@ impl Demo {
     }
 
     fn run(&mut self, keep: bool) {
-        let world = World::start("demo", &json!({}));
+        let world = World::start("demo", &json!({ "offline_after_s": 5 }));
         self.done("an API server and the manager are up; the cluster is registered, its identity issued");
-        let agent = world.agent("navin-cluster-agent-0");
+        let mut options = world.agent_options("navin-cluster-agent-0");
+        options.inbox = Some(world.folder().join("inbox"));
+        let agent = world.agent_with(options);
         agent.wait_leads(&world.namespace, BOUND);
         self.done("the agent holds its Lease and asks the manager for commands");
 
         self.apply_and_delete(&world);
         self.inventory(&world);
         self.tamper(&world);
+        self.cut_off(&world, &agent);
         println!("every step held, {:.1} s in all", self.start.elapsed().as_secs_f64());
         if keep {
             stay(&world);
@@ -87,19 +92,7 @@ impl Demo {
 
     fn tamper(&mut self, world: &World) {
         let arguments = json!({ "name": "ingress", "spec": { "replicas": 2 } }).to_string();
-        let signed = world.manager.run(&[
-            "sign",
-            "--data",
-            "data",
-            "--tenant",
-            world.tenant_id(),
-            "--cluster",
-            world.cluster_id(),
-            "--operation",
-            "managedcomponent.apply",
-            "--arguments",
-            &arguments,
-        ]);
+        let signed = sign(world, "managedcomponent.apply", &arguments);
         let accepted = verify(world, &signed);
         assert_eq!(accepted.1, Some(0), "{}", accepted.0);
         self.done(&format!("a command file as the manager signed it is {}", accepted.0.trim()));
@@ -108,21 +101,86 @@ impl Demo {
         assert!(refused.0.contains("invalid_signature"), "{}", refused.0);
         self.done(&format!("the same file with one digit changed is {}", refused.0.trim()));
     }
+
+    fn cut_off(&mut self, world: &World, agent: &Agent) {
+        let (cluster, spec) = (world.cluster_id(), json!({ "replicas": 2 }));
+        assert_eq!(world.apply("ingress", &spec, BOUND)["status"], "succeeded");
+        world.manager.process().kill9();
+        self.done("'ingress' is applied again, and the manager is killed: nobody answers the agent any more");
+        until("the agent to call itself offline", BOUND, || {
+            agent.process().stderr_text().contains("link=offline").then_some(())
+        });
+        self.done("the agent calls itself offline, 5 s after the last answer");
+
+        let (path, admin) = (world.namespace.component_path("ingress"), world.cluster.admin());
+        let restored = |what: &str| {
+            until(what, BOUND, || (world.namespace.component("ingress")?["spec"] == spec).then_some(()));
+        };
+        admin.patch(&path, &json!({ "spec": { "replicas": 99, "added": true } }));
+        restored("the component to be as it was signed");
+        self.done("somebody changed 'ingress' by hand: restored to its signed spec");
+        admin.delete(&path);
+        restored("the component to be there again");
+        self.done("somebody deleted it: made anew");
+
+        let delete = sign(world, "managedcomponent.delete", "{\"name\":\"ingress\"}");
+        let (refused, code) = submit(agent, &delete);
+        assert_eq!((&refused["reason"], code), (&json!("manager_unreachable"), Some(1)), "{refused}");
+        self.done("a signed delete, put into the inbox by hand, is refused: manager_unreachable");
+        let report = sign(world, "inventory.report", "{}");
+        let (answered, code) = submit(agent, &report);
+        assert_eq!((&answered["status"], code), (&json!("succeeded"), Some(0)), "{answered}");
+        let namespaces = &answered["result"]["inventory"]["namespaces"]["items"];
+        let count = namespaces.as_array().map_or(0, Vec::len);
+        assert!(count > 0, "{answered}");
+        self.done(&format!("an inventory.report is answered in the inbox: {count} namespaces and the rest"));
+
+        world.manager.restart();
+        for (receipt, status) in [(&refused, "refused"), (&answered, "succeeded")] {
+            let command_id = receipt["command_id"].as_str().expect("a command_id");
+            until("the receipt at the manager", 2 * BOUND, || {
+                (world.manager.command_status(cluster, command_id)["status"] == status).then_some(())
+            });
+        }
+        self.done("the manager is back, and has both receipts");
+        assert_eq!(world.delete("ingress", BOUND)["status"], "succeeded");
+        assert_eq!(world.namespace.component("ingress"), None);
+        self.done("the delete, issued anew, is done");
+    }
+}
+
+/// A command file, made with `navin-manager sign` on the manager's own folder.
+fn sign(world: &World, operation: &str, arguments: &str) -> String {
+    let (tenant, cluster) = (world.tenant_id(), world.cluster_id());
+    let what = ["--tenant", tenant, "--cluster", cluster, "--operation", operation, "--arguments", arguments];
+    world.manager.run(&[&["sign", "--data", "data"], what.as_slice()].concat())
+}
+
+/// What `navin-cluster-agent submit -` says of a command file: the receipt and the exit code.
+fn submit(agent: &Agent, envelope: &str) -> (Value, Option<i32>) {
+    let arguments = ["submit".as_ref(), "-".as_ref(), "--inbox".as_ref(), agent.inbox().as_os_str()];
+    let (output, code) = run_agent(&arguments, envelope);
+    (serde_json::from_str(&output).unwrap_or(Value::Null), code)
 }
 
 /// What `navin-cluster-agent verify -` says of a command file: its output and exit code.
 fn verify(world: &World, envelope: &str) -> (String, Option<i32>) {
+    let folder = world.identity_dir.as_os_str();
+    run_agent(&["verify".as_ref(), "-".as_ref(), "--identity-dir".as_ref(), folder], envelope)
+}
+
+/// The output and the exit code of a subcommand that reads `input`.
+fn run_agent(arguments: &[&OsStr], input: &str) -> (String, Option<i32>) {
     let mut child = Command::new(cargo_binary("navin-cluster-agent"))
-        .args(["verify", "-", "--identity-dir"])
-        .arg(&world.identity_dir)
+        .args(arguments)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("the agent's binary starts");
-    child.stdin.take().expect("a pipe").write_all(envelope.as_bytes()).expect("verify reads its input");
+    child.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads its input");
     let mut output = String::new();
-    child.stdout.take().expect("a pipe").read_to_string(&mut output).expect("verify prints text");
-    (output, child.wait().expect("verify ends").code())
+    child.stdout.take().expect("a pipe").read_to_string(&mut output).expect("it prints text");
+    (output, child.wait().expect("it ends").code())
 }
 
 fn show(value: &Value) {

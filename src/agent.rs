@@ -1,10 +1,9 @@
 //! `run`: builds the parts, starts the threads, and waits for a signal.
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
-//! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), events
-//! (Events), signals. They are joined
-//! by one bounded channel of [`Event`] into the leader, and by the [`Permit`]. A thread that ends takes the
-//! process with it.
+//! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox
+//! (its folder), identity (its folder), events (Events), signals. They are joined by one bounded channel of [`Event`] into the
+//! leader, and by the [`Permit`]. A thread that ends takes the process with it.
 
 mod parts;
 
@@ -44,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) pod_name: Option<String>,
     pub(crate) pod_uid: Option<String>,
     pub(crate) pod_namespace: Option<String>,
+    /// The break-glass folder.
+    pub(crate) inbox: Option<PathBuf>,
 }
 
 /// What the main thread waits for.
@@ -56,7 +57,7 @@ enum Wake {
 pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let system =
         |what: &'static str| move |e: std::io::Error| Fatal::new(Exit::System, format!("{what}: {e}"));
-    let (events, inbox) = sync_channel(EVENTS);
+    let (events, received) = sync_channel(EVENTS);
     let parts = Parts::new(options, events)?;
     let elector = parts.elector()?;
     let leader = parts.leader()?;
@@ -65,6 +66,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let outbox = parts.outbox()?;
     let reporter = parts.reporter()?;
     let crier = parts.crier()?;
+    let inbox = parts.inbox();
+    let rotation = parts.rotation();
 
     // Before anything is said: whoever reads the first line may send a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
@@ -84,14 +87,18 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     })?;
     start("leader", {
         let permit = Arc::clone(&parts.permit);
-        Box::new(move || lead(leader, &inbox, &permit))
+        Box::new(move || lead(leader, &received, &permit))
     })?;
     start("lease", Box::new(move || elector.run()))?;
     start("watch", Box::new(move || watcher.run()))?;
     start("poll", Box::new(move || poller.run()))?;
     start("outbox", Box::new(move || outbox.run()))?;
     start("reporter", Box::new(move || reporter.run()))?;
+    start("identity", Box::new(move || rotation.run()))?;
     start("events", Box::new(move || crier.run()))?;
+    if let Some(inbox) = inbox {
+        start("inbox", Box::new(move || inbox.run()))?;
+    }
     await_end(&woken, &parts.permit, &parts.events)
 }
 

@@ -2,6 +2,7 @@
 //! by the watch (what is there).
 
 use crate::kube::watch::{Sighting, Status};
+use crate::rules::link::Link;
 use crate::rules::messages::{self, Reason, Receipt};
 use crate::rules::names::ComponentName;
 use crate::rules::state::State;
@@ -28,7 +29,7 @@ pub struct Shown {
     pub reign: Option<(Timestamp, Duration, Arc<State>)>,
     /// How many inventories were asked for so far; see [`Board::ask_inventory`].
     pub asked: u64,
-    /// The status of a component that is kept has changed.
+    /// The status of a component that is kept has changed, or the manager is back.
     pub status_changed: bool,
     /// The state takes no more commands.
     pub full: bool,
@@ -38,6 +39,8 @@ pub struct Shown {
     pub refused: BTreeMap<&'static str, u64>,
     /// Components that were restored.
     pub repaired: u64,
+    /// Periods without the manager.
+    pub offline_periods: u64,
     conditions: Arc<BTreeMap<ComponentName, Condition>>,
     /// Something is new since the reporter looked.
     news: bool,
@@ -113,6 +116,20 @@ impl Board {
             (messages::Status::Succeeded | messages::Status::Failed | messages::Status::Refused, _) => {
                 let mut shown = self.lock();
                 shown.executed = shown.executed.saturating_add(1);
+            }
+        }
+    }
+
+    /// The link has changed: periods without the manager are counted, and a report is due once it is back.
+    pub fn link(&self, link: Link) {
+        let mut shown = self.lock();
+        match link {
+            Link::Offline => shown.offline_periods = shown.offline_periods.saturating_add(1),
+            Link::Connecting => {}
+            Link::Online => {
+                shown.status_changed = true;
+                shown.news = true;
+                self.changed.notify_all();
             }
         }
     }
@@ -213,6 +230,12 @@ impl Board {
     /// Waits for something new, at most `limit`.
     pub fn wait(&self, limit: Duration) {
         drop(self.changed.wait_timeout_while(self.lock(), limit, |shown| !shown.news));
+    }
+
+    /// Whether something is new since the reporter looked.
+    #[must_use]
+    pub fn news(&self) -> bool {
+        self.lock().news
     }
 
     /// What is shown now; nothing of it is new after that.

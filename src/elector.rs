@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
-/// How often a follower reads the Lease where it cannot watch it: a release is seen within this.
+/// How often a follower reads a Lease that it cannot watch: a release is seen within this.
 const LOOK: Duration = Duration::from_millis(1_500);
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
+/// How often the same trouble is said.
+const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
@@ -35,6 +37,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
+    /// What went wrong last, and when it was said.
+    trouble: Option<(String, Duration)>,
 }
 
 impl Elector {
@@ -49,7 +53,7 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None }
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, trouble: None }
     }
 
     /// Our `holderIdentity`.
@@ -66,7 +70,13 @@ impl Elector {
                 break;
             }
         }
-        if !self.permit.await_leader_stopped(RELEASE_WAIT) {
+        let leader_stopped = self.permit.await_leader_stopped(RELEASE_WAIT);
+        self.end(leader_stopped);
+    }
+
+    /// The ending: releases what is held, unless a write of the leader thread may still be under way.
+    pub fn end(&mut self, leader_stopped: bool) {
+        if !leader_stopped {
             log::warn!("lease not released: a write may still be under way");
         } else if let Some(held) = self.held.take() {
             self.release(&held);
@@ -75,12 +85,17 @@ impl Elector {
 
     /// Does what is due about the Lease; how long until more is.
     pub fn step(&mut self) -> Duration {
-        if let Some(rest) = self.permit.resigned_for(self.clock.monotonic()) {
-            if let Some(held) = self.held.take() {
-                log::warn!("lease left to others for_s={}", rest.as_secs());
-                self.release(&held);
-                self.permit.let_go();
-            }
+        let resigned = self.permit.take_resigned();
+        let rest = self.permit.resigned_for(self.clock.monotonic());
+        if let Some(held) =
+            self.held.take_if(|held| rest.is_some() || resigned.as_ref() == Some(&held.tenure))
+        {
+            log::warn!("lease left to others for_s={}", rest.unwrap_or_default().as_secs());
+            self.release(&held);
+            self.permit.let_go();
+            return self.look();
+        }
+        if let Some(rest) = rest {
             return rest.min(self.look());
         }
         match self.held.take() {
@@ -122,6 +137,7 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
@@ -130,7 +146,7 @@ impl Elector {
                 Duration::ZERO
             }
             Err(error) => {
-                log::warn!("lease not renewed error={:?}", error.to_string());
+                self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
                 if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
                     self.observe(found.as_ref());
@@ -148,7 +164,7 @@ impl Elector {
         let found = match self.read() {
             Ok(found) => found,
             Err(error) => {
-                log::warn!("lease unreadable error={:?}", error.to_string());
+                self.trouble("lease unreadable", &error);
                 return self.look();
             }
         };
@@ -212,16 +228,30 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
+                self.trouble = None;
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
             }
             Err(error) => {
                 self.permit.let_go();
-                log::info!("lease not taken error={:?}", error.to_string());
-                self.retry()
+                self.trouble("lease not taken", &error);
+                if matches!(error, KubeError::Refused { .. }) { self.look() } else { self.retry() }
             }
         }
+    }
+
+    /// Says what does not work: at once where it is something new, else once a minute.
+    fn trouble(&mut self, what: &str, error: &KubeError) {
+        let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
+        let same = |(said, at): &(String, Duration)| *said == text && now.saturating_sub(*at) < SAY_AGAIN;
+        if self.trouble.as_ref().is_some_and(same) {
+            return log::debug!("{text}");
+        }
+        // A conflict says that another was faster, which is nothing bad.
+        let faster = matches!(error, KubeError::Conflict(_));
+        log::log!(if faster { log::Level::Info } else { log::Level::Warn }, "{text}");
+        self.trouble = Some((text, now));
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {
@@ -244,6 +274,7 @@ impl Elector {
         let now = micro_time(self.clock.wall());
         let mut holding = self.holding(held.hold.transitions, &held.acquire_time, &now);
         holding.holder = "";
+        self.permit.saw_holder("");
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(_) => log::info!("lease released transitions={}", held.hold.transitions),
             Err(error) => log::warn!("lease not released error={:?}", error.to_string()),
@@ -270,6 +301,7 @@ impl Elector {
 
     fn observe(&mut self, lease: Option<&Object>) {
         let record = lease.map(|lease| LeaseRecord::read(&lease.0));
+        self.permit.saw_holder(record.as_ref().map_or("", |record| &record.holder));
         self.observer.observe(record, self.clock.monotonic());
     }
 

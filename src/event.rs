@@ -3,7 +3,9 @@
 use crate::kube::watch::Sighting;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
+use crate::rules::verdict::Trust;
 use serde_json::Value;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 /// All that can wake the leader thread.
@@ -28,11 +30,30 @@ pub enum Event {
         result: Value,
         /// Up to which call of [`Board::ask_inventory`](crate::board::Board::ask_inventory) it answers.
         asked: u64,
+        /// All of it, for the inbox.
+        whole: Arc<Value>,
     },
+    /// Files of the inbox; each is answered, at once or later, at the inbox's desk.
+    Filed(Vec<Filed>),
+    /// Another identity is in use: its keys and its configuration count from now on.
+    Trust(Box<Trust>),
     /// All components of the managed namespace, as the watch found them.
     Listed(Vec<Sighting>),
     /// One component was made or changed.
     Seen(Sighting),
     /// One component is gone: its name.
     Gone(String),
+}
+
+/// One handing over of one file of the inbox, by which the leader's answer finds it again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticket(pub u64);
+
+/// A file of the inbox.
+#[derive(Debug)]
+pub struct Filed {
+    /// For the answer.
+    pub ticket: Ticket,
+    /// What it holds, or why that cannot be read.
+    pub content: Result<Vec<u8>, String>,
 }

@@ -9,16 +9,22 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done, accepted, or stopped by SIGTERM.
     Success = 0,
-    /// The command was refused.
+    /// The command was refused, or failed.
     Refused = 1,
+    /// This replica does not lead.
+    NotLeading = 3,
     /// `EX_USAGE`: the command line is wrong.
     Usage = 64,
     /// `EX_NOINPUT`: a file named on the command line cannot be read.
     NoInput = 66,
+    /// `EX_UNAVAILABLE`: no agent answers in the inbox.
+    Unavailable = 69,
     /// `EX_SOFTWARE`: a thread ended that should not.
     Software = 70,
-    /// `EX_OSERR`: the operating system refused a thread, a signal handler or the output.
+    /// `EX_OSERR`: the operating system refused a thread, a signal handler, a folder or the output.
     System = 71,
+    /// `EX_TEMPFAIL`: no receipt in time.
+    TimedOut = 75,
     /// `EX_CONFIG`: the identity or the way to the API server is wrong.
     Config = 78,
 }

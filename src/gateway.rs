@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Limit on a receipt's or report's exchange.
@@ -74,7 +74,10 @@ impl From<HttpError> for GatewayError {
 
 /// What is known of the manager from its answers; shared by the threads.
 #[derive(Default)]
-pub struct Contact(Mutex<Seen>);
+pub struct Contact {
+    seen: Mutex<Seen>,
+    changed: Condvar,
+}
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
@@ -84,11 +87,24 @@ struct Seen {
 
 impl Contact {
     fn update(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
     }
 
     fn seen(&self) -> Seen {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until a request that was sent after `sent` was answered 2xx, at most `limit`.
+    fn await_answer(&self, sent: Duration, limit: Duration) {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.changed.wait_timeout_while(seen, limit, |seen| seen.answered <= Some(sent)));
+    }
+
+    /// A request that was sent then (monotonic) was answered 2xx.
+    #[cfg(test)]
+    pub(crate) fn note_answered(&self, sent: Duration) {
+        self.update(|seen| seen.answered = seen.answered.max(Some(sent)));
     }
 
     /// When the last request that was answered 2xx was sent (monotonic).
@@ -147,6 +163,22 @@ impl Gateway {
     #[must_use]
     pub fn new(http: Arc<dyn Http>, clock: Arc<dyn Clock>, contact: Arc<Contact>) -> Self {
         Self { http, clock, contact }
+    }
+
+    /// When the last request that was answered 2xx was sent (monotonic), whoever sent it.
+    #[must_use]
+    pub fn answered(&self) -> Option<Duration> {
+        self.contact.answered()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn contact_for_tests(&self) -> &Contact {
+        &self.contact
+    }
+
+    /// Waits until another request than the one of `sent` (monotonic) was answered 2xx, at most `limit`.
+    pub fn await_answer(&self, sent: Duration, limit: Duration) {
+        self.contact.await_answer(sent, limit);
     }
 
     /// Asks for commands and waits up to `wait_s` seconds for one; each envelope keeps its own bytes.

@@ -9,7 +9,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider};
 
@@ -105,6 +105,29 @@ pub trait Http: Send + Sync {
     ///
     /// See [`HttpError`]; any status is an answer.
     fn send(&self, request: &Request) -> Result<Response, HttpError>;
+}
+
+/// A client that another can take the place of, while calls of the former go on to their end.
+pub struct Switch(Mutex<Arc<dyn Http>>);
+
+impl Switch {
+    /// Begins with this client.
+    #[must_use]
+    pub fn new(http: Arc<dyn Http>) -> Self {
+        Self(Mutex::new(http))
+    }
+
+    /// Every call from now on goes to `http`.
+    pub fn set(&self, http: Arc<dyn Http>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = http;
+    }
+}
+
+impl Http for Switch {
+    fn send(&self, request: &Request) -> Result<Response, HttpError> {
+        let http = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        http.send(request)
+    }
 }
 
 /// Whom to trust and who we are.

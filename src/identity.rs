@@ -5,13 +5,18 @@ use crate::http::{self, HttpsClient, TlsFiles};
 use crate::rules::certificate;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
+use crate::rules::names::format_time;
 use crate::rules::verdict::Trust;
 use jiff::Timestamp;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the Secret is mounted.
 pub const DEFAULT_DIR: &str = "/etc/navin/identity";
+
+/// The files of an identity, in the order of their verification.
+const FILES: [&str; 5] = ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"];
 
 /// A verified identity. It has no `Debug` and no `Clone`: it holds the client's key.
 pub struct Identity {
@@ -67,11 +72,71 @@ impl Identity {
         HttpsClient::new(self.config.gateway_url.as_str(), &tls, None)
     }
 
+    /// Whether this identity may take the place of `running`: of the same agent, and not
+    /// issued before it.
+    ///
+    /// # Errors
+    ///
+    /// The member, what was expected and what was found.
+    pub fn succeeds(&self, running: &Self) -> Result<(), String> {
+        let (new, old) = (&self.config, &running.config);
+        for (member, new, old) in [
+            ("tenant_id", new.tenant_id.as_str(), old.tenant_id.as_str()),
+            ("cluster_id", new.cluster_id.as_str(), old.cluster_id.as_str()),
+            ("namespace", new.namespace.as_str(), old.namespace.as_str()),
+        ] {
+            if new != old {
+                return Err(format!("config.json: payload.{member}: expected {old:?}, found {new:?}"));
+            }
+        }
+        if new.issued_at < old.issued_at {
+            let (new, old) = (format_time(new.issued_at), format_time(old.issued_at));
+            return Err(format!("config.json: payload.issued_at: expected not before {old}, found {new}"));
+        }
+        Ok(())
+    }
+
     /// What commands are judged by.
     #[must_use]
     pub fn trust(&self) -> Trust {
         Trust { ring: self.ring.clone(), config: self.config.clone() }
     }
+}
+
+/// The identity in use; another takes its place while the process runs.
+pub struct Current(Mutex<Arc<Identity>>);
+
+impl Current {
+    /// Begins with this one.
+    #[must_use]
+    pub fn new(identity: Arc<Identity>) -> Self {
+        Self(Mutex::new(identity))
+    }
+
+    /// The one in use now.
+    #[must_use]
+    pub fn get(&self) -> Arc<Identity> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on this one.
+    pub fn set(&self, identity: Arc<Identity>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = identity;
+    }
+}
+
+/// SHA-256 over the five files as they are, readable or not: what changes when one of them does.
+#[must_use]
+pub fn fingerprint(dir: &Path) -> [u8; 32] {
+    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+    for name in FILES {
+        let bytes = files::read(&dir.join(name), MAX_FILE_BYTES).unwrap_or_default();
+        context.update(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+        context.update(&bytes);
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
 }
 
 /// Reads and verifies what is needed to judge a command: `manager.pem` and `config.json`.

@@ -7,14 +7,18 @@
 
 mod execute;
 mod intake;
+mod link;
 mod store;
 mod takeover;
+#[cfg(test)]
+mod tests;
 mod upkeep;
 
 use crate::board::Board;
 use crate::clock::Clock;
-use crate::event::Event;
+use crate::event::{Event, Ticket};
 use crate::gateway::Contact;
+use crate::inbox::{Desk, Reply};
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
 use crate::notices::{About, Notices};
@@ -40,6 +44,8 @@ const IDLE: Duration = Duration::from_secs(5);
 const GATHER: Duration = Duration::from_secs(1);
 /// How long the Lease is left to others after the state could not be used.
 const RESIGN: Duration = Duration::from_mins(1);
+/// How long it is left to others after it was handed over: enough for every follower to look.
+const HAND_OVER: Duration = Duration::from_secs(10);
 /// How long what waits in the queue is left alone while nothing has ended.
 const JUDGE_AGAIN: Duration = Duration::from_secs(1);
 /// Pause before a takeover that failed is tried again.
@@ -61,6 +67,8 @@ pub struct World {
     pub board: Arc<Board>,
     /// What people are told.
     pub notices: Arc<Notices>,
+    /// Where files of the inbox are answered.
+    pub desk: Arc<Desk>,
     /// Keys and configuration.
     pub trust: Trust,
     /// Our pod's name, for receipts.
@@ -72,6 +80,8 @@ pub struct World {
 struct Delivery {
     envelope: Vec<u8>,
     source: Source,
+    /// Of a file of the inbox, which is answered there.
+    ticket: Option<Ticket>,
 }
 
 /// What exists only while this replica leads.
@@ -83,6 +93,7 @@ struct Reign {
     acknowledged: Vec<Nonce>,
     /// When gathered acknowledgements are written.
     gather_until: Duration,
+    link: link::Watched,
 }
 
 /// The leader thread's state.
@@ -116,12 +127,22 @@ impl Leader {
     pub fn handle(&mut self, event: Event) {
         match event {
             Event::Leadership => {}
+            Event::Trust(trust) => {
+                self.world.trust = *trust;
+                self.judge_at = Duration::ZERO;
+            }
             Event::Delivered { envelopes, source, taken } => {
                 self.judge_at = Duration::ZERO;
                 for envelope in envelopes {
-                    self.enqueue(Delivery { envelope, source });
+                    self.enqueue(Delivery { envelope, source, ticket: None });
                 }
                 drop(taken);
+            }
+            Event::Filed(files) => {
+                self.judge_at = Duration::ZERO;
+                for file in files {
+                    self.take_in(file);
+                }
             }
             Event::Acknowledged(nonce) => {
                 if let Some(reign) = &mut self.reign {
@@ -131,18 +152,24 @@ impl Leader {
                     reign.acknowledged.push(nonce);
                 }
             }
-            Event::Inventory { result, asked } => self.inventory_read(&result, asked),
+            Event::Inventory { result, asked, whole } => self.inventory_read(&result, asked, &whole),
             Event::Listed(_) | Event::Seen(_) | Event::Gone(_) => self.sighted(&event),
         }
     }
 
     /// A command that waits already is not queued twice, however often it is delivered.
     fn enqueue(&mut self, delivery: Delivery) {
-        if self.queue.iter().any(|waiting| waiting.envelope == delivery.envelope) {
+        let same = |waiting: &Delivery| {
+            waiting.ticket.is_none() && delivery.ticket.is_none() && waiting.envelope == delivery.envelope
+        };
+        if self.queue.iter().any(same) {
             return;
         }
         if self.queue.len() >= QUEUE_MOST {
-            log::warn!("queue full: a command is left to the gateway");
+            log::warn!("queue full: a command is left to its sender");
+            if let Some(ticket) = delivery.ticket {
+                self.world.desk.reply(ticket, Reply::Later);
+            }
             return;
         }
         self.queue.push_back(delivery);
@@ -171,6 +198,10 @@ impl Leader {
                         let until = self.world.clock.monotonic().saturating_add(RESIGN);
                         self.world.permit.resign(until);
                     }
+                    Stop::HandOver => {
+                        let until = self.world.clock.monotonic().saturating_add(HAND_OVER);
+                        self.world.permit.resign(until);
+                    }
                     Stop::Unavailable(_) => {}
                 }
                 self.retake_at = self.world.clock.monotonic().saturating_add(RETAKE);
@@ -192,6 +223,7 @@ impl Leader {
             log::warn!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
             return Ok(pause);
         }
+        self.watch_link()?;
         self.intake()?;
         let more = self.execute()?;
         self.write_acknowledgements()?;
@@ -205,6 +237,7 @@ impl Leader {
             self.queue.clear();
             self.world.outbox.clear();
             self.world.board.stepped_down();
+            self.world.desk.stepped_down();
         }
     }
 
@@ -215,7 +248,7 @@ impl Leader {
         let judge = (!self.queue.is_empty()).then_some(self.judge_at);
         let due =
             reign.tasks.iter().map(Task::due).chain(gather).chain(judge).chain(reign.keeper.due()).min();
-        due.map_or(IDLE, |due| due.saturating_sub(now)).min(IDLE)
+        due.map_or(reign.link.due(), |due| due.min(reign.link.due())).saturating_sub(now).min(IDLE)
     }
 
     fn write_acknowledgements(&mut self) -> Result<(), Stop> {

@@ -39,6 +39,11 @@ struct Grant {
     holds: bool,
     leader_stopped: bool,
     resigned_until: Duration,
+    /// What was resigned from, until the lease thread has seen it: a renewal that was under way does not
+    /// bring it back.
+    resigned: Option<Arc<Tenure>>,
+    /// Who was seen to hold the Lease.
+    holder: String,
 }
 
 /// The permission, shared by the threads of one process.
@@ -56,7 +61,7 @@ impl Permit {
     /// Lets `tenure` act until `until` (monotonic).
     pub fn grant(&self, tenure: &Arc<Tenure>, until: Duration) {
         let mut grant = self.lock();
-        if !grant.closing {
+        if !grant.closing && grant.resigned.as_ref() != Some(tenure) {
             grant.tenure = Some(Arc::clone(tenure));
             grant.until = until;
         }
@@ -72,15 +77,34 @@ impl Permit {
     /// Takes the permission away and asks the lease thread to leave the Lease to others until `until`.
     pub fn resign(&self, until: Duration) {
         let mut grant = self.lock();
-        grant.tenure = None;
+        grant.resigned = grant.tenure.take();
         grant.resigned_until = until;
         self.changed.notify_all();
+    }
+
+    /// The lease thread: what was resigned from since it asked last. It is to be released, however long ago
+    /// that was: nothing is granted for it any more.
+    #[must_use]
+    pub fn take_resigned(&self) -> Option<Arc<Tenure>> {
+        self.lock().resigned.take()
     }
 
     /// How long at `now` the Lease is still to be left to others.
     #[must_use]
     pub fn resigned_for(&self, now: Duration) -> Option<Duration> {
         self.lock().resigned_until.checked_sub(now).filter(|rest| !rest.is_zero())
+    }
+
+    /// The lease thread: this is who holds the Lease, as it was read or written last; empty for nobody.
+    pub fn saw_holder(&self, holder: &str) {
+        holder.clone_into(&mut self.lock().holder);
+    }
+
+    /// Who was last seen to hold the Lease; `None` for nobody.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        let holder = self.lock().holder.clone();
+        (!holder.is_empty()).then_some(holder)
     }
 
     /// Takes the permission away for good: the process is ending.
@@ -124,11 +148,13 @@ impl Permit {
         waited.unwrap_or_else(PoisonError::into_inner).0.leader_stopped
     }
 
-    /// Waits for `limit`, or until the process is ending; whether it is.
+    /// The lease thread: waits for `limit`, or until the process is ending or the leader resigns; whether it
+    /// is ending.
     #[must_use]
     pub fn await_closing(&self, limit: Duration) -> bool {
         let grant = self.lock();
-        let waited = self.changed.wait_timeout_while(grant, limit, |grant| !grant.closing);
+        let idle = |grant: &mut Grant| !grant.closing && grant.resigned.is_none();
+        let waited = self.changed.wait_timeout_while(grant, limit, idle);
         waited.unwrap_or_else(PoisonError::into_inner).0.closing
     }
 
@@ -152,5 +178,34 @@ impl Permit {
             // Woken early or late makes no difference: every caller looks again.
             drop(self.changed.wait_timeout(grant, limit));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tenure(transitions: u32) -> Arc<Tenure> {
+        Arc::new(Tenure {
+            holder: "a_1".into(),
+            transitions,
+            lease_uid: "u".into(),
+            first_start: false,
+            since: Duration::ZERO,
+        })
+    }
+
+    #[test]
+    fn a_renewal_does_not_bring_back_what_was_resigned_from() {
+        let (permit, s) = (Permit::default(), Duration::from_secs);
+        permit.grant(&tenure(1), s(10));
+        permit.resign(s(20));
+        permit.grant(&tenure(1), s(15));
+        assert_eq!(permit.tenure(s(6)), None, "its renewal was under way");
+        assert!(!permit.await_closing(s(3_600)), "the lease thread is woken");
+        assert_eq!(permit.take_resigned(), Some(tenure(1)));
+        assert_eq!(permit.take_resigned(), None);
+        permit.grant(&tenure(2), s(40));
+        assert_eq!(permit.tenure(s(30)), Some(tenure(2)), "a later holding");
     }
 }

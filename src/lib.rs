@@ -6,8 +6,9 @@
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
 //! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.
 //! 6. [`watch`]: what comes from the cluster; [`poll`], [`outbox`], [`board`], [`reporter`]: what comes from
-//!    and goes to the manager; [`notices`]: what people are told by Events.
-//! 7. [`identity`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
+//!    and goes to the manager; [`inbox`]: what comes past it, from a [`folder`]; [`notices`]: what people are
+//!    told by Events.
+//! 7. [`identity`], [`rotation`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
 //!
 //! # Log levels
 //!
@@ -22,9 +23,11 @@ pub mod elector;
 pub mod event;
 pub mod exit;
 pub mod files;
+pub mod folder;
 pub mod gateway;
 pub mod http;
 pub mod identity;
+pub mod inbox;
 pub mod kube;
 pub mod leader;
 pub mod leadership;
@@ -32,6 +35,7 @@ pub mod notices;
 pub mod outbox;
 pub mod poll;
 pub mod reporter;
+pub mod rotation;
 pub mod rules;
 pub mod threads;
 mod token;

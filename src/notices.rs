@@ -85,8 +85,13 @@ impl Notices {
     }
 
     fn wait(&self, limit: Duration) {
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news);
-        waited.unwrap_or_else(PoisonError::into_inner).0.news = false;
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+    }
+
+    /// Whether something was noted since the crier looked.
+    #[must_use]
+    pub fn news(&self) -> bool {
+        self.lock().news
     }
 }
 
@@ -132,6 +137,8 @@ impl Crier {
 
     /// Posts what is due; how long until more is.
     pub fn step(&mut self) -> Duration {
+        // Before the look: what is noted after it wakes the thread.
+        self.notices.lock().news = false;
         let now = self.clock.monotonic();
         self.posted.retain(|_, posted| now.saturating_sub(posted.first) < SAME);
         let due =

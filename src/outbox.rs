@@ -4,6 +4,9 @@
 //! The queue needs no size of its own: recorded receipts are bounded by the state that holds them, the rest
 //! by `UNRECORDED_MOST`. The leader never waits for it.
 
+#[cfg(test)]
+mod tests;
+
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
@@ -26,6 +29,8 @@ struct Pending {
     receipt: Receipt,
     due: Duration,
     backoff: Backoff,
+    /// When it failed last for want of an answer.
+    failed_at: Option<Duration>,
 }
 
 #[derive(Default)]
@@ -59,7 +64,13 @@ impl Queue {
         inner.news = true;
         inner.last_id = inner.last_id.wrapping_add(1);
         let id = inner.last_id;
-        inner.pending.push_back(Pending { id, receipt, due: Duration::ZERO, backoff: Backoff::default() });
+        inner.pending.push_back(Pending {
+            id,
+            receipt,
+            due: Duration::ZERO,
+            backoff: Backoff::default(),
+            failed_at: None,
+        });
         self.changed.notify_all();
     }
 
@@ -81,8 +92,13 @@ impl Queue {
     }
 
     fn wait(&self, limit: Duration) {
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news);
-        waited.unwrap_or_else(PoisonError::into_inner).0.news = false;
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+    }
+
+    /// Whether something was pushed since the sender looked.
+    #[must_use]
+    pub fn news(&self) -> bool {
+        self.lock().news
     }
 
     /// The first receipt that is due at `now`, left in its place; or how long until one is.
@@ -97,6 +113,14 @@ impl Queue {
 
     fn remove(&self, id: u64) {
         self.lock().pending.retain(|p| p.id != id);
+    }
+
+    /// Notes that a receipt got no answer at `now`; whether it had got none before, while the gateway
+    /// answered something else at `answered`: then it is this receipt that fails.
+    fn unanswered(&self, id: u64, answered: Option<Duration>, now: Duration) -> bool {
+        let mut inner = self.lock();
+        let Some(p) = inner.pending.iter_mut().find(|p| p.id == id) else { return false };
+        p.failed_at.replace(now).is_some_and(|before| answered >= Some(before))
     }
 
     fn postpone(&self, id: u64, pause: impl FnOnce(&mut Backoff) -> Duration, now: Duration) {
@@ -140,6 +164,8 @@ impl Outbox {
     /// Sends what is due; how long until more is.
     pub fn step(&mut self) -> Duration {
         loop {
+            // Before the look: what is pushed after it wakes the thread.
+            self.queue.lock().news = false;
             let now = self.clock.monotonic();
             if now < self.not_before {
                 return self.not_before.saturating_sub(now);
@@ -171,16 +197,19 @@ impl Outbox {
                 log::debug!("receipt kept command={} error={error}", receipt.command());
                 let told = error.retry_after(self.clock.wall());
                 let (now, random) = (self.clock.monotonic(), self.clock.random());
-                // Overload and silence concern all receipts alike; anything else, this one.
-                match &error {
+                // Overload and silence concern all receipts alike, and none loses its place; anything
+                // else, this one, and so does silence while others are answered.
+                let this_one = match &error {
                     GatewayError::Failed(_) | GatewayError::Status { status: 429 | 503, .. } => {
-                        let pause = told.unwrap_or_else(|| self.backoff.next(random));
-                        self.not_before = now.saturating_add(pause);
-                        self.queue.postpone(id, |_| pause, now);
+                        self.queue.unanswered(id, self.gateway.answered(), now)
                     }
-                    GatewayError::Status { .. } => {
-                        self.queue.postpone(id, |backoff| told.unwrap_or_else(|| backoff.next(random)), now);
-                    }
+                    GatewayError::Status { .. } => true,
+                };
+                if this_one {
+                    self.queue.postpone(id, |backoff| told.unwrap_or_else(|| backoff.next(random)), now);
+                } else {
+                    let pause = told.unwrap_or_else(|| self.backoff.next(random));
+                    self.not_before = now.saturating_add(pause);
                 }
             }
         }

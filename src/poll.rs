@@ -3,6 +3,7 @@
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::Gateway;
+use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
 use crate::rules::messages::Source;
@@ -15,6 +16,15 @@ const LEAST: Duration = Duration::from_secs(1);
 /// Longest wait for the leadership before it is looked for again.
 const IDLE: Duration = Duration::from_hours(1);
 
+/// What a poll led to.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Polled {
+    /// Nothing to hand over: how long to pause before the next poll.
+    Pause(Duration),
+    /// For the leader; nothing more is fetched before it has taken these.
+    Commands(Vec<Vec<u8>>),
+}
+
 /// The polling side.
 pub struct Poller {
     /// The manager, with a connection of the poll's own.
@@ -25,8 +35,8 @@ pub struct Poller {
     pub permit: Arc<Permit>,
     /// Who takes the commands.
     pub leader: SyncSender<Event>,
-    /// How long the gateway may hold a poll, in seconds.
-    pub wait_s: u64,
+    /// Who we are: it says how long the gateway may hold a poll.
+    pub identity: Arc<Current>,
     /// Pauses after failures.
     pub backoff: Backoff,
 }
@@ -39,37 +49,48 @@ impl Poller {
                 self.permit.wait(IDLE);
                 continue;
             }
-            let pause = self.step();
-            if !pause.is_zero() {
-                self.clock.sleep(pause);
+            let sent = self.clock.monotonic();
+            match self.step() {
+                Polled::Pause(pause) if self.backoff.failures() > 0 => {
+                    self.clock.sleep(LEAST.min(pause));
+                    // Where a receipt or report got through, commands do too.
+                    self.gateway.await_answer(sent, pause.saturating_sub(LEAST));
+                }
+                Polled::Pause(pause) if pause.is_zero() => {}
+                Polled::Pause(pause) => self.clock.sleep(pause),
+                Polled::Commands(envelopes) => self.hand_over(envelopes),
             }
         }
     }
 
-    /// Polls once; how long to pause before the next poll.
-    pub fn step(&mut self) -> Duration {
+    /// Blocks while the leader is busy: nothing more is fetched than can be taken.
+    fn hand_over(&self, envelopes: Vec<Vec<u8>>) {
+        let (taken, wait) = sync_channel(0);
+        if self.leader.send(Event::Delivered { envelopes, source: Source::Gateway, taken }).is_ok() {
+            // Nothing is ever sent: it ends when the leader lets go of its side.
+            let (Ok(()) | Err(_)) = wait.recv();
+        }
+    }
+
+    /// Polls once.
+    pub fn step(&mut self) -> Polled {
         let sent = self.clock.monotonic();
-        match self.gateway.poll(self.wait_s) {
+        match self.gateway.poll(self.identity.get().config.poll_wait().as_secs()) {
             Ok(envelopes) => {
                 self.backoff = Backoff::default();
                 let took = self.clock.monotonic().saturating_sub(sent);
                 if envelopes.is_empty() {
-                    return LEAST.saturating_sub(took);
+                    return Polled::Pause(LEAST.saturating_sub(took));
                 }
-                // Blocks while the leader is busy: nothing more is fetched than can be taken.
-                let (taken, wait) = sync_channel(0);
-                let event = Event::Delivered { envelopes, source: Source::Gateway, taken };
-                if self.leader.send(event).is_ok() {
-                    // Nothing is ever sent: it ends when the leader lets go of its side.
-                    let (Ok(()) | Err(_)) = wait.recv();
-                }
-                Duration::ZERO
+                Polled::Commands(envelopes)
             }
             Err(error) => {
                 log::warn!("poll failed error={:?}", error.to_string());
-                let told = error.retry_after(self.clock.wall());
-                let random = self.clock.random();
-                told.unwrap_or_else(|| self.backoff.next(random))
+                if let Some(told) = error.retry_after(self.clock.wall()) {
+                    self.backoff = Backoff::default();
+                    return Polled::Pause(told);
+                }
+                Polled::Pause(self.backoff.next(self.clock.random()))
             }
         }
     }

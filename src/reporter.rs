@@ -5,13 +5,14 @@ use crate::board::{Board, Shown};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Contact, Gateway};
-use crate::identity::Identity;
+use crate::identity::Current;
 use crate::kube::{Kube, inventory};
 use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
 use crate::rules::names::format_time;
+use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ pub struct Reporter {
     /// What people are told.
     pub notices: Arc<Notices>,
     /// Who we are.
-    pub identity: Arc<Identity>,
+    pub identity: Arc<Current>,
     /// Our pod's name.
     pub replica: String,
     /// What was sent, and when the next report is due.
@@ -97,7 +98,8 @@ impl Reporter {
         if asked {
             self.progress.answered = shown.asked;
             let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
-            if self.leader.send(Event::Inventory { result, asked: shown.asked }).is_err() {
+            let whole = Arc::new(inventory.clone());
+            if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
         }
@@ -106,6 +108,7 @@ impl Reporter {
         if self.progress.kept.as_deref() != Some(&revision) {
             set(&mut report, "inventory", inventory);
         }
+        fit(&mut report, REPORT_LIMIT);
         self.progress.sent = Some(self.clock.monotonic());
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
@@ -122,7 +125,7 @@ impl Reporter {
             Some(_) | None => {
                 let inventory = inventory::read(&self.kube);
                 let revision = revision(&inventory);
-                let until = now.saturating_add(self.identity.config.report_interval());
+                let until = now.saturating_add(self.identity.get().config.report_interval());
                 self.progress.inventory = Some((inventory.clone(), revision.clone(), until));
                 (inventory, revision)
             }
@@ -135,7 +138,7 @@ impl Reporter {
                 self.progress.backoff = Backoff::default();
                 let again = needed && self.progress.kept.is_some();
                 self.progress.kept = (!needed).then(|| revision.to_owned());
-                let interval = self.identity.config.report_interval();
+                let interval = self.identity.get().config.report_interval();
                 if again { Duration::from_secs(1) } else { interval }
             }
             Err(error) => {
@@ -148,7 +151,8 @@ impl Reporter {
     }
 
     fn report(&mut self, shown: &Shown, wall: Timestamp, since: Duration, state: &State) -> Value {
-        let config = &self.identity.config;
+        let identity = self.identity.get();
+        let config = &identity.config;
         if self.progress.cluster_uid.is_none() {
             self.progress.cluster_uid = inventory::cluster_uid(&self.kube);
         }
@@ -167,7 +171,7 @@ impl Reporter {
             "leader_since": format_time(wall),
             "link": link.as_str(),
             "clock_offset_ms": self.contact.clock_offset_ms().unwrap_or(0),
-            "certificate_not_after": self.identity.certificate_not_after.map(format_time),
+            "certificate_not_after": identity.certificate_not_after.map(format_time),
             "state": {
                 "bytes": state.bytes(),
                 "records": counts.records,
@@ -180,7 +184,7 @@ impl Reporter {
                 "executed": shown.executed,
                 "refused": shown.refused,
                 "drift_repaired": shown.repaired,
-                "offline_periods": 0,
+                "offline_periods": shown.offline_periods,
             },
             "components": self.board.components(shown, state),
         })
@@ -200,7 +204,7 @@ impl Reporter {
             let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
             self.notices.warning("ClockSkew", About::Pod, &message);
         }
-        let end = self.identity.certificate_not_after;
+        let end = self.identity.get().certificate_not_after;
         let left = end.map(|end| end.duration_since(self.clock.wall()));
         if let (Some(end), Some(left)) = (end, left)
             && left < EXPIRING

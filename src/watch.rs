@@ -61,7 +61,7 @@ impl Watcher {
     pub fn run(mut self) {
         while !self.permit.closing() {
             if !self.leads() {
-                self.progress.version = None;
+                self.not_leading();
                 self.permit.wait(IDLE);
                 continue;
             }
@@ -70,6 +70,11 @@ impl Watcher {
                 self.clock.sleep(pause);
             }
         }
+    }
+
+    /// What was known is worth nothing for the next tenure: it begins with a list.
+    pub fn not_leading(&mut self) {
+        self.progress.version = None;
     }
 
     fn leads(&self) -> bool {

@@ -7,9 +7,11 @@ use crate::elector::Elector;
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
 use crate::files::{self, MAX_FILE_BYTES};
+use crate::folder::DirFolder;
 use crate::gateway::{Contact, Gateway};
-use crate::http::{HttpsClient, TlsFiles};
-use crate::identity::Identity;
+use crate::http::{HttpsClient, Switch, TlsFiles};
+use crate::identity::{Current, Identity, fingerprint};
+use crate::inbox::{Desk, Inbox};
 use crate::kube::Kube;
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
@@ -17,9 +19,10 @@ use crate::notices::{Crier, Notices};
 use crate::outbox::{Outbox, Queue};
 use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
+use crate::rotation::Rotation;
 use crate::rules::backoff::Backoff;
 use crate::watch::{self, Watcher};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
@@ -27,6 +30,11 @@ use std::sync::mpsc::SyncSender;
 pub(super) struct Parts<'a> {
     options: &'a Options,
     identity: Arc<Identity>,
+    current: Arc<Current>,
+    /// The identity's files as they were read.
+    seen: [u8; 32],
+    /// The clients of the gateway that were made.
+    clients: RefCell<Vec<Arc<Switch>>>,
     /// PEM of the issuers trusted for the API server.
     ca: Vec<u8>,
     replica: String,
@@ -36,19 +44,26 @@ pub(super) struct Parts<'a> {
     queue: Arc<Queue>,
     board: Arc<Board>,
     notices: Arc<Notices>,
+    desk: Arc<Desk>,
     pub(super) events: SyncSender<Event>,
 }
 
 impl<'a> Parts<'a> {
     pub(super) fn new(options: &'a Options, events: SyncSender<Event>) -> Result<Self, Fatal> {
+        // Before it is read: what changes meanwhile is looked at again.
+        let seen = fingerprint(&options.identity_dir);
         let identity = Identity::load(&options.identity_dir).map_err(|e| Fatal::new(Exit::Config, e))?;
         check_namespace(options, &identity)?;
+        let identity = Arc::new(identity);
         let unreadable = |e| format!("{}: not readable: {e}", options.kube.ca.display());
         let ca = files::read(&options.kube.ca, MAX_FILE_BYTES)
             .map_err(|e| Fatal::new(Exit::Config, unreadable(e)))?;
         Ok(Self {
             options,
-            identity: Arc::new(identity),
+            current: Arc::new(Current::new(Arc::clone(&identity))),
+            identity,
+            seen,
+            clients: RefCell::default(),
             ca,
             replica: options.pod_name.clone().unwrap_or_else(|| "navin-cluster-agent".to_owned()),
             clock: Arc::new(SystemClock::new()),
@@ -57,6 +72,7 @@ impl<'a> Parts<'a> {
             queue: Arc::default(),
             board: Arc::default(),
             notices: Arc::default(),
+            desk: Arc::default(),
             events,
         })
     }
@@ -74,7 +90,22 @@ impl<'a> Parts<'a> {
     /// A client of the gateway with connections of its own.
     fn gateway(&self) -> Result<Gateway, Fatal> {
         let client = self.identity.gateway_client().map_err(|e| Fatal::new(Exit::Config, e))?;
-        Ok(Gateway::new(Arc::new(client), Arc::clone(&self.clock), Arc::clone(&self.contact)))
+        let client = Arc::new(Switch::new(Arc::new(client)));
+        self.clients.borrow_mut().push(Arc::clone(&client));
+        Ok(Gateway::new(client, Arc::clone(&self.clock), Arc::clone(&self.contact)))
+    }
+
+    /// What takes a re-issued identity into use: to be made last, when all clients are.
+    pub(super) fn rotation(&self) -> Rotation {
+        Rotation {
+            dir: self.options.identity_dir.clone(),
+            current: Arc::clone(&self.current),
+            clients: self.clients.borrow().clone(),
+            permit: Arc::clone(&self.permit),
+            notices: Arc::clone(&self.notices),
+            leader: self.events.clone(),
+            seen: self.seen,
+        }
     }
 
     pub(super) fn elector(&self) -> Result<Elector, Fatal> {
@@ -99,6 +130,7 @@ impl<'a> Parts<'a> {
             outbox: Arc::clone(&self.queue),
             board: Arc::clone(&self.board),
             notices: Arc::clone(&self.notices),
+            desk: Arc::clone(&self.desk),
             trust: self.identity.trust(),
             replica: self.replica.clone(),
             pace: Cell::default(),
@@ -122,7 +154,7 @@ impl<'a> Parts<'a> {
             clock: Arc::clone(&self.clock),
             permit: Arc::clone(&self.permit),
             leader: self.events.clone(),
-            wait_s: self.identity.config.poll_wait().as_secs(),
+            identity: Arc::clone(&self.current),
             backoff: Backoff::default(),
         })
     }
@@ -141,7 +173,7 @@ impl<'a> Parts<'a> {
             board: Arc::clone(&self.board),
             leader: self.events.clone(),
             notices: Arc::clone(&self.notices),
-            identity: Arc::clone(&self.identity),
+            identity: Arc::clone(&self.current),
             replica: self.replica.clone(),
             progress: reporter::Progress::default(),
         })
@@ -151,6 +183,13 @@ impl<'a> Parts<'a> {
         let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
         let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
         Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
+    }
+
+    /// The inbox, where a folder for it was given.
+    pub(super) fn inbox(&self) -> Option<Inbox> {
+        let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
+        let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
+        Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
     }
 
     pub(super) fn announce(&self, holder: &str) {

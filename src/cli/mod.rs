@@ -2,6 +2,7 @@
 
 mod arguments;
 mod run;
+mod submit;
 mod verify;
 mod version;
 
@@ -22,6 +23,7 @@ Applies the signed commands of a Navin manager in this Kubernetes cluster.
 
 Commands:
   run      Be the agent: takes the Lease, asks the manager for commands, executes them
+  submit   Hand a command to the agent in this container, past the manager
   verify   Say whether a command file would be accepted; touches nothing
   version  Print version, commit, and the versions of the TLS and signature crates
 
@@ -43,11 +45,14 @@ pub fn main(arguments: impl Iterator<Item = String>) -> Exit {
 fn dispatch(mut arguments: Arguments) -> Result<Exit, Fatal> {
     match arguments.word().as_deref() {
         Some("run") => run::main(arguments),
+        Some("submit") => submit::main(arguments),
         Some("verify") => verify::main(arguments),
         Some("version" | "--version" | "-V") => version::main(arguments),
         Some("help" | "--help" | "-h") => print(HELP),
         Some(other) => Err(Fatal::new(Exit::Usage, format!("unknown command {other:?} (see --help)"))),
-        None => Err(Fatal::new(Exit::Usage, "expected a command: run, verify or version (see --help)")),
+        None => {
+            Err(Fatal::new(Exit::Usage, "expected a command: run, submit, verify or version (see --help)"))
+        }
     }
 }
 

@@ -15,6 +15,8 @@ Options:
   --kube-token-file F    Bearer token for it, read anew for every request
   --kube-ca-file F       PEM of the only issuers trusted for it
                          (the three go together; without them the mounted ServiceAccount is used)
+  --inbox DIR            Folder to take command files from, past the manager; the answer to
+                         NAME.json is NAME.receipt.json beside it [default: none]
 
 Environment:
   POD_NAME, POD_UID      Who this replica is [default: the host's name and a random part]
@@ -38,6 +40,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     let api = arguments.option("--kube-api")?;
     let token = arguments.option("--kube-token-file")?;
     let ca = arguments.option("--kube-ca-file")?;
+    let inbox = arguments.option("--inbox")?;
     arguments.end()?;
     let kube = match (api, token, ca) {
         (Some(url), Some(token), Some(ca)) => {
@@ -56,6 +59,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         pod_name: environment("POD_NAME").or_else(|| environment("HOSTNAME")),
         pod_uid: environment("POD_UID"),
         pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
+        inbox: inbox.map(PathBuf::from),
     })
 }
 

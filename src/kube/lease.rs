@@ -92,7 +92,11 @@ impl Watch {
         let Some(line) = self.0.read()? else { return Ok(None) };
         let mut event = parse_foreign(&line, LINE_BYTES).map_err(|e| e.to_string())?;
         match event.get("type").and_then(Value::as_str) {
-            Some("ADDED" | "MODIFIED") => Ok(event.get_mut("object").map(Value::take).map(Object)),
+            Some("ADDED" | "MODIFIED") => {
+                let object = event.get_mut("object").map(Value::take).map(Object);
+                let lease = object.filter(|object| object.name() == Some(NAME));
+                lease.map(Some).ok_or_else(|| "another object than the Lease".to_owned())
+            }
             Some("DELETED") => Ok(None),
             Some(_) | None => Err("not a change of the Lease".to_owned()),
         }

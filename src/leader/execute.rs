@@ -10,6 +10,7 @@ use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
 use crate::rules::state::Effect;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most commands that are carried out between two writes of the state, so that none waits long for others.
@@ -41,6 +42,8 @@ enum Kind {
 struct Ended {
     receipt: Receipt,
     effect: Effect,
+    /// For the inbox alone.
+    inventory: Option<Arc<Value>>,
 }
 
 impl Task {
@@ -125,14 +128,15 @@ impl Leader {
     }
 
     /// Ends the commands that wait for the inventory.
-    pub(super) fn inventory_read(&mut self, result: &Value, answered: u64) {
+    pub(super) fn inventory_read(&mut self, result: &Value, answered: u64, whole: &Arc<Value>) {
         let Some(reign) = &mut self.reign else { return };
         for task in &mut reign.tasks {
             let waits = |asked: &u64| *asked <= answered;
             if matches!(&task.kind, Kind::Inventory { asked, .. } if asked.as_ref().is_some_and(waits)) {
                 let stamp = self.world.stamp(task.source);
                 let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
-                task.ended = Some(Ended { receipt, effect: Effect::None });
+                let inventory = Some(Arc::clone(whole));
+                task.ended = Some(Ended { receipt, effect: Effect::None, inventory });
                 task.due = Duration::ZERO;
             }
         }
@@ -247,7 +251,7 @@ fn end_failed(world: &World, task: &mut Task, reason: Reason, message: &str, eff
 }
 
 fn finish(task: &mut Task, receipt: Receipt, effect: Effect) {
-    task.ended = Some(Ended { receipt, effect });
+    task.ended = Some(Ended { receipt, effect, inventory: None });
     task.due = Duration::ZERO;
 }
 
@@ -260,9 +264,9 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     let mut next = reign.store.state().clone();
     let mut receipts = Vec::new();
     for task in &reign.tasks {
-        let Some(Ended { receipt, effect }) = &task.ended else { continue };
+        let Some(Ended { receipt, effect, inventory }) = &task.ended else { continue };
         match next.finish(&task.command.nonce, receipt.clone(), effect.clone()) {
-            Ok(()) => receipts.push(receipt.clone()),
+            Ok(()) => receipts.push((receipt.clone(), inventory.clone())),
             Err(error) => log::error!("not recorded command={} error={error}", receipt.command()),
         }
     }
@@ -279,10 +283,11 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
         }
     }
     reign.tasks.retain(|task| task.ended.is_none());
-    for receipt in receipts {
+    for (receipt, inventory) in receipts {
         let reason = receipt.reason.map_or("", Reason::as_str);
         log::info!("done command={} status={:?} reason={reason:?}", receipt.command(), receipt.status);
         world.board.count(&receipt);
+        world.desk.ended(&receipt, inventory.as_ref());
         world.outbox.push(receipt);
     }
     Ok(true)

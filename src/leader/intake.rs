@@ -3,10 +3,13 @@
 
 use super::execute::Task;
 use super::store::Stop;
-use super::{Delivery, JUDGE_AGAIN, Leader, Reign, World};
+use super::{Delivery, JUDGE_AGAIN, Leader, World};
+use crate::event::{Filed, Ticket};
+use crate::inbox::{Answer, Reply};
 use crate::notices::About;
 use crate::rules::link::Link;
-use crate::rules::messages::{Receipt, Source, Stamp};
+use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
+use crate::rules::names::Nonce;
 use crate::rules::state::State;
 use crate::rules::verdict::{self, Accepted, Refused, Verdict};
 use std::collections::VecDeque;
@@ -17,11 +20,38 @@ struct Batch {
     next: State,
     tasks: Vec<Task>,
     receipts: Vec<Receipt>,
+    /// What becomes of the files of the inbox.
+    replies: Vec<(Ticket, FileReply)>,
     later: VecDeque<Delivery>,
     full: bool,
 }
 
+enum FileReply {
+    Answer(Box<Receipt>),
+    UnderWay(Nonce),
+    Later,
+}
+
 impl Leader {
+    /// A file of the inbox: it waits to be judged, or cannot be read and is answered at once.
+    pub(super) fn take_in(&mut self, file: Filed) {
+        let Filed { ticket, content } = file;
+        let world = &self.world;
+        match content {
+            Ok(envelope) => self.enqueue(Delivery { envelope, source: Source::Inbox, ticket: Some(ticket) }),
+            Err(message) if self.reign.is_some() => {
+                log::warn!("refused unreadable=true source=inbox message={message:?}");
+                let refusal = Refusal { reason: Reason::InvalidEnvelope, message, ids: None };
+                world.board.count_unreadable(refusal.reason);
+                let notice = "a file of the inbox cannot be read: invalid_envelope";
+                world.notices.warning("CommandRefused", About::Pod, notice);
+                let receipt = Receipt::refused(&world.stamp(Source::Inbox), &refusal, false, None);
+                world.desk.reply(ticket, Reply::Answer(Box::new(Answer { receipt, inventory: None })));
+            }
+            Err(_) => world.desk.reply(ticket, Reply::Later),
+        }
+    }
+
     /// Judges what was delivered and records it. On an error nothing was begun and nothing answered.
     pub(super) fn intake(&mut self) -> Result<(), Stop> {
         let Some(reign) = &mut self.reign else { return Ok(()) };
@@ -31,15 +61,18 @@ impl Leader {
             return Ok(());
         }
         self.judge_at = now.saturating_add(JUDGE_AGAIN);
-        let link = link(world, reign, now);
+        let link = super::link::judge(world, reign, now);
         let mut batch = Batch {
             next: reign.store.state().clone(),
             tasks: Vec::new(),
             receipts: Vec::new(),
+            replies: Vec::new(),
             later: VecDeque::new(),
             full: false,
         };
         batch.next.prune(world.clock.wall(), world.contact.clock_trusted(now));
+        // The gateway's commands first.
+        self.queue.make_contiguous().sort_by_key(|delivery| delivery.source == Source::Inbox);
         for delivery in self.queue.drain(..) {
             batch.judge(world, delivery, link, now);
         }
@@ -53,7 +86,20 @@ impl Leader {
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
-            world.outbox.push(receipt);
+            // Nobody with access to the folder can speak for a pending command of the manager's.
+            if receipt.source == Source::Gateway || receipt.reason.is_none_or(Reason::is_of_authentic) {
+                world.outbox.push(receipt);
+            }
+        }
+        for (ticket, reply) in batch.replies {
+            match reply {
+                FileReply::Answer(receipt) => {
+                    let answer = Answer { receipt: *receipt, inventory: None };
+                    world.desk.reply(ticket, Reply::Answer(Box::new(answer)));
+                }
+                FileReply::UnderWay(nonce) => world.desk.under_way(ticket, nonce),
+                FileReply::Later => world.desk.reply(ticket, Reply::Later),
+            }
         }
         Ok(())
     }
@@ -63,14 +109,31 @@ impl Batch {
     fn judge(&mut self, world: &World, delivery: Delivery, link: Link, now: Duration) {
         let wall = world.clock.wall();
         match verdict::judge(&delivery.envelope, &world.trust, &self.next, link, wall) {
-            Verdict::Run(accepted) => self.accept(&accepted, delivery.source, now),
-            Verdict::Refuse(refused) => self.refuse(world, *refused, delivery.source),
-            Verdict::UnderWay => log::debug!("delivery dropped: the command is being executed"),
+            Verdict::Run(accepted) => {
+                self.reply(delivery.ticket, || FileReply::UnderWay(accepted.command.value().nonce.clone()));
+                self.accept(&accepted, delivery.source, now);
+            }
+            Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery),
+            Verdict::UnderWay(nonce) => {
+                log::debug!("delivery dropped: the command is being executed");
+                self.reply(delivery.ticket, || FileReply::UnderWay(nonce));
+            }
+            // A file waits in its folder.
+            Verdict::NameBusy(_) | Verdict::Connecting if delivery.ticket.is_some() => {
+                self.reply(delivery.ticket, || FileReply::Later);
+            }
             Verdict::NameBusy(_) | Verdict::Connecting => self.later.push_back(delivery),
             Verdict::Full => {
                 log::warn!("state full: a command is left to its sender");
                 self.full = true;
+                self.reply(delivery.ticket, || FileReply::Later);
             }
+        }
+    }
+
+    fn reply(&mut self, ticket: Option<Ticket>, reply: impl FnOnce() -> FileReply) {
+        if let Some(ticket) = ticket {
+            self.replies.push((ticket, reply()));
         }
     }
 
@@ -90,7 +153,8 @@ impl Batch {
         self.tasks.push(Task::new(command.clone(), &accepted.operation, envelope, source, now, false));
     }
 
-    fn refuse(&mut self, world: &World, refused: Refused, source: Source) {
+    fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery) {
+        let (source, ticket) = (delivery.source, delivery.ticket);
         let Refused { refusal, record, original } = refused;
         let reason = refusal.reason;
         let Some((command_id, _)) = &refusal.ids else {
@@ -98,6 +162,8 @@ impl Batch {
             world.board.count_unreadable(reason);
             let message = format!("an unreadable command was refused: {}", reason.as_str());
             world.notices.warning("CommandRefused", About::Pod, &message);
+            let receipt = || Receipt::refused(&world.stamp(source), &refusal, false, None);
+            self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
             return;
         };
         log::warn!("refused command={command_id} reason={} message={:?}", reason.as_str(), refusal.message);
@@ -108,8 +174,10 @@ impl Batch {
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())
         {
             log::error!("not recorded command={command_id} error={error}");
+            self.reply(ticket, || FileReply::Later);
             return;
         }
+        self.reply(ticket, || FileReply::Answer(Box::new(receipt.clone())));
         self.receipts.push(receipt);
     }
 }
@@ -125,10 +193,4 @@ impl World {
             executed_at: self.clock.wall(),
         }
     }
-}
-
-/// The link at `now` (CONTRACT section 7).
-fn link(world: &World, reign: &Reign, now: Duration) -> Link {
-    let offline_after = world.trust.config.offline_after();
-    Link::judge(now, reign.tenure.since, world.contact.answered(), offline_after)
 }

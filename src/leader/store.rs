@@ -25,6 +25,8 @@ pub(super) enum Stop {
     Unusable(String),
     /// The API server does not answer: to be tried again.
     Unavailable(String),
+    /// The manager is out of reach: another may have a way to it.
+    HandOver,
 }
 
 impl std::fmt::Display for Stop {
@@ -33,6 +35,9 @@ impl std::fmt::Display for Stop {
             Self::Deposed => f.write_str("the permission to act has ended"),
             Self::StateChanged(what) => write!(f, "the state was changed by another: {what:?}"),
             Self::Unusable(what) => write!(f, "the state is not usable: {what:?}"),
+            Self::HandOver => {
+                f.write_str("the manager has been out of reach for long: another replica may have a way out")
+            }
             Self::Unavailable(what) => write!(f, "the API server does not answer: {what:?}"),
         }
     }

@@ -46,6 +46,7 @@ impl Leader {
         let message = format!("leads with leaseTransitions {}", tenure.transitions);
         world.notices.normal("LeaderElected", About::Pod, &message);
         world.board.lead(world.clock.wall(), tenure.since, store.shared());
+        world.desk.begun();
         self.reign = Some(Reign {
             tenure: Arc::clone(tenure),
             keeper: Keeper::new(store.state(), now),
@@ -53,6 +54,7 @@ impl Leader {
             tasks,
             acknowledged: Vec::new(),
             gather_until: Duration::ZERO,
+            link: super::link::Watched::default(),
         });
         Ok(())
     }

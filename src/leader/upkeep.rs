@@ -353,8 +353,10 @@ impl Leader {
                 }
             }
             Event::Leadership
+            | Event::Trust(_)
             | Event::Delivered { .. }
             | Event::Acknowledged(_)
+            | Event::Filed(_)
             | Event::Inventory { .. } => {}
         }
     }

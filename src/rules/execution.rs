@@ -289,6 +289,10 @@ impl Execution {
         if self.failing.is_none() {
             self.failing = self.out_of_time(now, at);
         }
+        let last = self.failing.is_some() || matches!(error, KubeError::Refused { .. });
+        if last && !self.unanswered && self.deleting.is_some() {
+            return self.going();
+        }
         if let Some(failure) = self.failing.as_ref().filter(|_| !self.unanswered) {
             return failed(failure, false);
         }
@@ -311,6 +315,13 @@ impl Execution {
             "name": self.name.as_str(), "uid": uid, "generation": object.generation(), "changed": changed
         });
         Step::End(Ending::Applied { result, uid, generation })
+    }
+
+    /// The API server has taken the delete; what could not be read is whether something still holds the object.
+    fn going(&self) -> Step {
+        let result = json!({ "name": self.name.as_str(), "existed": true, "finalizing": true });
+        let message = format!("is being deleted; not readable any more: {}", self.trouble);
+        Step::End(Ending::Deleted { result, message })
     }
 
     fn deleted(&self, held_by: Option<&Object>) -> Step {

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+/// How long a leader stays offline before it gives the Lease up, should another replica have a way out.
+pub const HAND_OVER_AFTER: Duration = Duration::from_mins(10);
+
 /// What the leader knows of the way to the manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {

@@ -241,6 +241,30 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Whether a command that is refused for it is authentic (CONTRACT section 1): what is not is never
+    /// told to the manager from the inbox, so that nobody there speaks for a pending command.
+    #[must_use]
+    pub fn is_of_authentic(self) -> bool {
+        match self {
+            Self::InvalidEnvelope
+            | Self::UnknownKey
+            | Self::InvalidSignature
+            | Self::WrongTenant
+            | Self::WrongTarget => false,
+            Self::NonceReplayed
+            | Self::Expired
+            | Self::NotYetValid
+            | Self::UnknownOperation
+            | Self::InvalidArguments
+            | Self::Superseded
+            | Self::StateLost
+            | Self::ManagerUnreachable
+            | Self::TooLarge
+            | Self::KubernetesRefused
+            | Self::KubernetesUnavailable => true,
+        }
+    }
+
     /// The code as it is written in receipts and counters.
     #[must_use]
     pub fn as_str(self) -> &'static str {

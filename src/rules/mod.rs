@@ -1,11 +1,12 @@
 //! Decisions. No I/O, no clock, no thread, no log: values in, values out.
 //!
-//! In reading order: [`json`], [`names`] and [`form`] say what is well-formed, [`messages`] and
-//! [`config`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
+//! In reading order: [`json`], [`names`] and [`form`] say what is well-formed, [`messages`], [`config`]
+//! and [`report`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
 //! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
 //! [`component`] say what an object means, [`execution`] what to do next about an accepted command,
-//! [`upkeep`] about a component that stands; [`link`], [`election`],
-//! [`backoff`], [`pace`] and [`certificate`] decide on times that the caller brings.
+//! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`], [`pace`] and
+//! [`certificate`] decide on times that the caller brings; [`inbox`] says which files of the break-glass
+//! folder are commands.
 
 pub mod backoff;
 pub mod certificate;
@@ -15,14 +16,16 @@ pub mod election;
 pub mod envelope;
 pub mod execution;
 pub mod form;
+pub mod inbox;
 pub mod json;
 pub mod kubernetes;
 pub mod link;
 pub mod messages;
 pub mod names;
 pub mod pace;
+pub mod report;
 pub mod state;
 pub mod upkeep;
 #[cfg(test)]
-mod vectors;
+pub(crate) mod vectors;
 pub mod verdict;

@@ -229,12 +229,19 @@ impl State {
         })
     }
 
-    /// The receipts that the manager has not acknowledged.
+    /// The receipts that the manager has not acknowledged, in the order in which they were given; of one
+    /// second, in the order of approval.
     pub fn waiting_receipts(&self) -> impl Iterator<Item = (&Nonce, &Receipt)> {
-        self.commands.iter().filter_map(|(nonce, record)| match &record.phase {
-            Phase::Done { receipt, acknowledged: false } => Some((nonce, &**receipt)),
-            Phase::Done { acknowledged: true, .. } | Phase::Accepted { .. } => None,
-        })
+        let mut waiting: Vec<_> = self
+            .commands
+            .iter()
+            .filter_map(|(nonce, record)| match &record.phase {
+                Phase::Done { receipt, acknowledged: false } => Some((record.sequence, nonce, &**receipt)),
+                Phase::Done { acknowledged: true, .. } | Phase::Accepted { .. } => None,
+            })
+            .collect();
+        waiting.sort_by_key(|(sequence, _, receipt)| (receipt.executed_at, *sequence));
+        waiting.into_iter().map(|(_, nonce, receipt)| (nonce, receipt))
     }
 
     /// The accepted command of a component name: of one name there is at most one.

@@ -32,8 +32,8 @@ pub enum Verdict {
     Run(Box<Accepted>),
     /// Answer it; record the answer where [`Refused::record`] is there.
     Refuse(Box<Refused>),
-    /// It is being executed: drop this delivery without an answer.
-    UnderWay,
+    /// It is being executed, under this nonce: drop this delivery without an answer.
+    UnderWay(Nonce),
     /// Another command of its name is accepted, this one: look at it again later.
     NameBusy(Nonce),
     /// Sensitive, while the link is not known yet: look at it again later.
@@ -108,7 +108,7 @@ fn addressed(command: Verified<Command>, config: &Configuration) -> Result<Verif
 /// `nonce_replayed`.
 fn replayed(command: &Command, record: &Record) -> Verdict {
     match &record.phase {
-        Phase::Accepted { .. } => Verdict::UnderWay,
+        Phase::Accepted { .. } => Verdict::UnderWay(command.nonce.clone()),
         Phase::Done { receipt, .. } => {
             let message = "payload.nonce: has its outcome already";
             let refusal = Refusal::of(command, Reason::NonceReplayed, message);

@@ -26,7 +26,7 @@ fn subcommands() -> Vec<String> {
 #[test]
 fn each_subcommand_explains_every_flag_that_it_takes() {
     let commands = subcommands();
-    for command in ["run", "verify", "version"] {
+    for command in ["run", "submit", "verify", "version"] {
         assert!(commands.iter().any(|found| found == command), "{commands:?}");
     }
     for command in commands {
@@ -54,6 +54,15 @@ fn the_help_of_run_names_the_exit_codes_and_the_environment() {
     let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').collect();
     for word in ["0", "64", "70", "71", "78", "POD_NAME", "POD_UID", "POD_NAMESPACE", "RUST_LOG"] {
         assert!(words.contains(&word), "{word}");
+    }
+}
+
+#[test]
+fn the_help_of_submit_names_its_exit_codes() {
+    let (_, help, _) = parts(&output(&["submit", "--help"]));
+    let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    for code in ["0", "1", "3", "64", "66", "69", "71", "75"] {
+        assert!(words.contains(&code), "{code}");
     }
 }
 
@@ -94,6 +103,13 @@ fn a_wrong_command_line_is_exit_64_and_one_line_that_names_what_is_wrong() {
         (&["run", "--kube-api", CLOSED, "--kube-token-file", "t"], "--kube-ca-file"),
         (&["run", "--kube-token-file", "t", "--kube-ca-file", "c"], "--kube-api"),
         (&["run", "--identity-dir", "a", "--identity-dir", "b"], "\"--identity-dir\""),
+        (&["run", "--inbox"], "--inbox"),
+        (&["submit"], "expected FILE"),
+        (&["submit", "a", "b"], "\"b\""),
+        (&["submit", "-", "--inbox"], "--inbox"),
+        (&["submit", "-", "--wait-s", "0"], "--wait-s 0"),
+        (&["submit", "-", "--wait-s", "3601"], "--wait-s 3601"),
+        (&["submit", "-", "--wait-s", "soon"], "--wait-s soon"),
         (&["verify"], "expected FILE"),
         (&["verify", "a", "b"], "\"b\""),
         (&["verify", "-", "--verbose"], "\"--verbose\""),

@@ -9,4 +9,5 @@ mod accepted;
 mod command_line;
 mod refused;
 mod secrets;
+mod submit;
 mod verify;

@@ -1,11 +1,13 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
-//! [`lab`] is what the scenarios share; [`signer`] and [`gateway`] play the manager where the real one
-//! would never do what a scenario needs; [`wired`] puts proxies between, where single calls are to be
-//! broken. The rest is one theme a module.
+//! [`lab`] and [`inbox_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
+//! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
+//! calls or the network are to be broken. The rest is one theme a module.
 
 mod gateway;
+mod inbox_lab;
 mod lab;
+mod proxy;
 mod signer;
 mod webhook;
 mod wired;
@@ -14,11 +16,19 @@ mod components;
 mod crash;
 mod drift;
 mod drift_faults;
+mod durability;
+mod election;
+mod ending;
 mod events;
+mod inbox;
+mod inbox_folder;
 mod inventory;
 mod lifecycle;
+mod offline;
+mod one_leader;
 mod receipts;
 mod refusals;
 mod rights;
+mod rotation;
 mod schema;
 mod state;

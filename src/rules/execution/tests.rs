@@ -759,6 +759,33 @@ fn a_component_that_cannot_be_read_ends_its_command_in_time() {
 }
 
 #[test]
+fn a_delete_that_was_taken_is_no_failure_when_the_object_cannot_be_read_any_more() {
+    let forbidden = || KubeError::Refused { status: 403, message: "no".into() };
+    for (at, error, wanted) in [
+        (
+            WINDOW + 1,
+            lost(),
+            "deleted existed true finalizing true is being deleted; not readable any more: no answer",
+        ),
+        (
+            2,
+            forbidden(),
+            "deleted existed true finalizing true is being deleted; not readable any more: no (403)",
+        ),
+    ] {
+        play(
+            delete(),
+            [
+                (Reads(0, Some(object("u1", "5", 1, 1))), "delete u1@5"),
+                (Answered(Ok(object("u1", "6", 2, 1))), "again"),
+                (Unreadable(1, busy()), "retry 7"),
+                (Unreadable(at, error), wanted),
+            ],
+        );
+    }
+}
+
+#[test]
 fn nothing_is_concluded_from_no_reading_while_a_write_is_unanswered() {
     let forbidden = || KubeError::Refused { status: 403, message: "no".into() };
     for play_ in [recovered_apply(), recovered_delete()] {

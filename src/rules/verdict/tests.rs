@@ -26,7 +26,7 @@ fn reason(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Run(_) => "run",
         Verdict::Refuse(refused) => refused.refusal.reason.as_str(),
-        Verdict::UnderWay => "under way",
+        Verdict::UnderWay(_) => "under way",
         Verdict::NameBusy(_) => "name busy",
         Verdict::Connecting => "connecting",
         Verdict::Full => "full",
@@ -146,7 +146,10 @@ fn a_recorded_nonce_is_answered_with_its_receipt_and_one_under_way_not_at_all() 
         panic!()
     };
     state.accept(&accepted.command, Source::Gateway).unwrap();
-    assert_eq!(judged(&apply("a", 6, &json!({})), &state, Link::Online, NOON), Verdict::UnderWay);
+    assert_eq!(
+        judged(&apply("a", 6, &json!({})), &state, Link::Online, NOON),
+        Verdict::UnderWay(accepted.command.value().nonce.clone())
+    );
     let busy = judged(&delete("a", 7), &state, Link::Online, NOON);
     assert_eq!(busy, Verdict::NameBusy(accepted.command.value().nonce.clone()));
     assert_eq!(reason(&judged(&delete("a", 4), &state, Link::Online, NOON)), "superseded");

@@ -51,7 +51,8 @@ pub(super) fn outcome(
             let annotations = &live["metadata"]["annotations"];
             assert_eq!(annotations["platform.navin.ai/command-id"], command_id);
             assert_eq!(annotations["platform.navin.ai/sequence"], sequence.to_string());
-            assert_eq!(annotations.get("platform.navin.ai/settled"), None);
+            let labels = json!({ "app.kubernetes.io/managed-by": "navin-cluster-agent" });
+            assert_eq!(live["metadata"]["labels"], labels, "nothing had to be settled");
             assert_eq!(desired["succeeded"], sequence);
             assert_eq!(desired["desired"]["sequence"], sequence);
             assert_eq!(desired["desired"]["uid"], *uid);

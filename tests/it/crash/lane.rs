@@ -42,16 +42,13 @@ impl Lane {
             .wait("the first leader", 0, BOUND, |exchange| writes_lease(exchange) && exchange.took_effect());
         let second = wired.replica("agent-b");
         let lane = Self { replicas: [first, second], wired, components: 0, expected: BTreeMap::new() };
-        lane.settle(0, "agent-b");
+        lane.follows(0, "agent-b");
+        lane.settle();
         lane
     }
 
     fn replica(&self, pod: &str) -> &Replica {
         self.replicas.iter().find(|replica| replica.agent.pod() == pod).expect("one of two replicas")
-    }
-
-    fn other(&self, pod: &str) -> &Replica {
-        self.replicas.iter().find(|replica| replica.agent.pod() != pod).expect("one of two replicas")
     }
 
     /// Who took the Lease last.
@@ -61,10 +58,14 @@ impl Lane {
         last.expect("a leader").call.agent.clone()
     }
 
-    /// Waits until `follower` has looked at the Lease, from call `from` on, and the leader has sent the
-    /// report with which a leadership begins: neither gets in the way of what follows.
-    fn settle(&self, from: usize, follower: &str) {
+    /// Waits until `follower` has looked at the Lease, from call `from` on.
+    fn follows(&self, from: usize, follower: &str) {
         self.wired.wait_effect(from, BOUND, follower, "GET", LEASE);
+    }
+
+    /// Waits until the leader has sent the report with which a leadership begins: it does not get in the
+    /// way of what follows.
+    fn settle(&self) {
         let leader = self.leader();
         let writes = self.wired.wire.since(0);
         let taken = |exchange: &Exchange| writes_lease(exchange) && exchange.took_effect();
@@ -140,15 +141,14 @@ impl Lane {
             Fault::KilledBefore | Fault::KilledAfter => {
                 let from = wire.len();
                 self.replica(&victim).agent.process().start_again();
-                self.settle(from, &victim);
+                self.follows(from, &victim);
             }
             Fault::Paused => {
                 self.let_go(&trap, caught, &victim);
                 self.check(point.operation, &name, &command_id, Some(point));
             }
         }
-        let follower = self.other(&self.leader()).agent.pod().to_owned();
-        self.settle(from, &follower);
+        self.settle();
         Some(Outcome { recovery, by: end.call.agent })
     }
 
@@ -163,8 +163,7 @@ impl Lane {
         let to_cluster = late.call.mutates();
         assert!(!(to_cluster && late.took_effect()), "an older write landed: {:?}", late.call.path);
         self.replica(victim).agent.process().resume();
-        // It reads the Lease as a follower: it knows.
-        self.wired.wait_effect(from, BOUND, victim, "GET", LEASE);
+        self.follows(from, victim);
         let written = |exchange: &Exchange| exchange.call.agent == victim && exchange.call.mutates();
         for exchange in wire.since(from).iter().filter(|exchange| written(exchange)) {
             assert!(!exchange.took_effect(), "the former leader wrote {}", exchange.call.path);

@@ -95,8 +95,8 @@ pub(super) fn kind(operation: Operation, component: &str, call: &Call) -> Option
         || resource.ends_with(&format!("{COMPONENTS}/{component}"))
     {
         "component"
-    } else if call.path.contains("watch=") || is_one_component(resource) {
-        // What was approved before is looked after.
+    } else if call.path.contains("watch=") || is_one_component(resource) || resource.contains("/events") {
+        // What was approved before is looked after, and people are told.
         return None;
     } else if operation != Operation::Inventory {
         return None;

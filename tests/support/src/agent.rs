@@ -23,6 +23,8 @@ pub struct AgentOptions {
     pub inbox: Option<PathBuf>,
     /// Instead of the API server's URL: a proxy that a test puts between.
     pub kube_api: Option<String>,
+    /// A program and arguments that start the agent, such as `unshare`; by default it is started itself.
+    pub wrapper: Vec<OsString>,
     /// More arguments.
     pub args: Vec<OsString>,
     /// More environment.
@@ -66,7 +68,11 @@ impl Agent {
             ("POD_NAMESPACE".to_owned(), namespace.name.clone()),
         ];
         envs.extend(options.envs);
-        let program = cargo_binary("navin-cluster-agent");
+        let mut line = options.wrapper;
+        line.push(cargo_binary("navin-cluster-agent").into());
+        line.append(&mut args);
+        let program = PathBuf::from(line.remove(0));
+        let args = line;
         let process =
             Process::start(Launch { name: options.pod.clone(), program, args, envs, folder: options.folder });
         Self { process, pod: options.pod, uid, inbox: options.inbox }

@@ -85,6 +85,7 @@ impl World {
             identity_dir: self.identity_dir.clone(),
             inbox: None,
             kube_api: None,
+            wrapper: vec![],
             args: vec![],
             envs: vec![],
             folder: self.folder.path().to_owned(),

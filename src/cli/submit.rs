@@ -1,0 +1,166 @@
+//! `submit`: a command past the manager, through the inbox of the agent in the same container.
+
+use super::{Arguments, Exit, Fatal, print};
+use crate::clock::{Clock, SystemClock};
+use crate::files;
+use crate::folder::{DirFolder, Folder};
+use crate::rules::inbox::{STATUS_NAME, Status, receipt_name};
+use crate::rules::json::MAX_ENVELOPE_BYTES;
+use serde::Deserialize;
+use std::path::Path;
+use std::time::Duration;
+
+const HELP: &str = "\
+Usage: navin-cluster-agent submit FILE|- [OPTION]...
+
+Break glass: hands a signed command to the agent that runs in this container, waits for its receipt
+and prints it. The agent judges it as one that came from the manager. Where the manager is out of
+reach, sensitive commands are refused.
+
+Options:
+  --inbox DIR   The folder that the agent was given [default: /var/lib/navin/inbox]
+  --wait-s N    How long to wait for the receipt, 1 to 3600 [default: 180]
+
+A command that got no receipt in time is taken back where it was not begun. To submit the same
+file again is safe: a command runs once, and the answer is then what became of it.
+
+Exit codes: 0 succeeded, 1 failed or refused (the receipt says why), 3 this replica does not lead
+(standard error names the pod that does), 64 wrong command line, 66 FILE not readable, 69 no agent
+answers here, 71 the folder is not writable, 75 no receipt in time.
+";
+
+/// Where the agent's manifests mount the inbox.
+const DEFAULT_DIR: &str = "/var/lib/navin/inbox";
+/// Between two looks into the folder.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long an agent is given to say that it is there: it may have started with us.
+const APPEARS: Duration = Duration::from_secs(10);
+/// Largest receipt, in bytes: one with a whole inventory, which is at most 8 MiB.
+const MAX_RECEIPT: u64 = 16 * 1024 * 1024;
+/// Largest status, in bytes.
+const MAX_STATUS: u64 = 4 * 1024;
+
+/// What is read of a receipt here; the whole is printed as it is.
+#[derive(Deserialize)]
+struct Outcome {
+    status: crate::rules::messages::Status,
+}
+
+pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
+    if arguments.help() {
+        return print(HELP);
+    }
+    let dir = arguments.option("--inbox")?.unwrap_or_else(|| DEFAULT_DIR.to_owned());
+    let wait = match arguments.option("--wait-s")? {
+        None => 180,
+        Some(text) => text.parse().ok().filter(|seconds| (1..=3600).contains(seconds)).ok_or_else(|| {
+            Fatal::new(Exit::Usage, format!("--wait-s {text}: expected a number from 1 to 3600"))
+        })?,
+    };
+    let Some(file) = arguments.word() else {
+        return Err(Fatal::new(Exit::Usage, "submit: expected FILE, or - for standard input (see --help)"));
+    };
+    arguments.end()?;
+    let limit = u64::try_from(MAX_ENVELOPE_BYTES).unwrap_or(u64::MAX);
+    // One byte more than is allowed: the agent then says so.
+    let command = files::read_head(&file, limit.saturating_add(1))
+        .map_err(|e| Fatal::new(Exit::NoInput, format!("{file}: not readable: {e}")))?;
+    let folder = DirFolder::new(Path::new(&dir));
+    let clock = SystemClock::new();
+    let submission =
+        Submission { dir: &dir, folder: &folder, clock: &clock, wait: Duration::from_secs(wait) };
+    submission.run(&command)
+}
+
+struct Submission<'a> {
+    dir: &'a str,
+    folder: &'a DirFolder,
+    clock: &'a SystemClock,
+    wait: Duration,
+}
+
+impl Submission<'_> {
+    fn run(&self, command: &[u8]) -> Result<Exit, Fatal> {
+        self.await_leader()?;
+        let unwritable =
+            |e: std::io::Error| Fatal::new(Exit::System, format!("{}: not writable: {e}", self.dir));
+        // Nobody can have put an answer to a name that nobody can guess.
+        let name = format!("submit-{}.json", self.folder.unpredictable().map_err(unwritable)?);
+        self.folder.write(&name, command).map_err(unwritable)?;
+        let answer = self.await_receipt(&name);
+        // What is left is answered and never read again; nobody is helped by an error about it.
+        for name in receipt_name(&name).iter().chain([&name]) {
+            drop(self.folder.remove(name));
+        }
+        let receipt = answer?;
+        let text = String::from_utf8_lossy(&receipt);
+        print(&text)?;
+        match serde_json::from_slice::<Outcome>(&receipt).map(|outcome| outcome.status) {
+            Ok(crate::rules::messages::Status::Succeeded) => Ok(Exit::Success),
+            Ok(_) => Ok(Exit::Refused),
+            Err(error) => Err(Fatal::new(Exit::Software, format!("not a receipt: {error}"))),
+        }
+    }
+
+    /// Waits until the agent here leads. One that follows, or none, is an error.
+    fn await_leader(&self) -> Result<(), Fatal> {
+        loop {
+            let waited = self.clock.monotonic();
+            match self.status() {
+                Some(status) if status.leads => return Ok(()),
+                Some(Status { leader: Some(leader), replica, .. }) => {
+                    return Err(not_leading(&replica, &leader, "nothing was submitted; submit it there"));
+                }
+                None if waited >= APPEARS.min(self.wait) => {
+                    let message = format!(
+                        "{}: no agent answers here: is it running, with --inbox {}?",
+                        self.dir, self.dir
+                    );
+                    return Err(Fatal::new(Exit::Unavailable, message));
+                }
+                Some(_) if waited >= self.wait => {
+                    let message =
+                        format!("no replica leads after {} s; nothing was submitted", self.wait.as_secs());
+                    return Err(Fatal::new(Exit::TimedOut, message));
+                }
+                Some(_) | None => self.clock.sleep(LOOK),
+            }
+        }
+    }
+
+    fn await_receipt(&self, name: &str) -> Result<Vec<u8>, Fatal> {
+        let receipt = receipt_name(name).unwrap_or_default();
+        loop {
+            let waited = self.clock.monotonic();
+            if let Some(bytes) = self.read(&receipt, MAX_RECEIPT) {
+                return Ok(bytes);
+            }
+            if let Some(Status { leads: false, leader: Some(leader), replica, .. }) = self.status() {
+                let message = "the command may have been begun; submit the same there, it runs once";
+                return Err(not_leading(&replica, &leader, message));
+            }
+            if waited >= self.wait {
+                let message = format!(
+                    "no receipt within {} s; the command was taken back, but may have been begun: \
+                     to submit the same again is safe",
+                    self.wait.as_secs()
+                );
+                return Err(Fatal::new(Exit::TimedOut, message));
+            }
+            self.clock.sleep(LOOK);
+        }
+    }
+
+    fn status(&self) -> Option<Status> {
+        Status::read(&self.read(STATUS_NAME, MAX_STATUS)?, self.clock.wall())
+    }
+
+    fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
+        let entry = self.folder.look(name)?;
+        self.folder.read(&entry, limit).ok()?
+    }
+}
+
+fn not_leading(replica: &str, leader: &str, advice: &str) -> Fatal {
+    Fatal::new(Exit::NotLeading, format!("{replica} does not lead, the leader is {leader}: {advice}"))
+}

@@ -1,0 +1,164 @@
+//! Between the leader thread and the inbox thread: what becomes of each file that was handed over.
+//!
+//! Bounded by the files that are under way: nothing is kept of a ticket that the inbox has dropped, nor of
+//! an outcome that no file waits for. The leader never waits for it.
+
+use crate::event::Ticket;
+use crate::rules::messages::Receipt;
+use crate::rules::names::Nonce;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What a file is answered with.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The receipt.
+    pub receipt: Receipt,
+    /// The whole inventory, with the success of an `inventory.report`: the inbox alone gets it.
+    pub inventory: Option<Arc<Value>>,
+}
+
+impl Answer {
+    /// The text of the answer file.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Neither can fail to be written: no map has other keys than texts.
+        let mut receipt = serde_json::to_value(&self.receipt).unwrap_or_default();
+        if let (Some(inventory), Some(Value::Object(result))) = (&self.inventory, receipt.get_mut("result")) {
+            result.insert("inventory".to_owned(), (**inventory).clone());
+        }
+        format!("{receipt}\n")
+    }
+}
+
+/// What the leader says about a file.
+#[derive(Clone, Debug)]
+pub enum Reply {
+    /// This is its answer.
+    Answer(Box<Answer>),
+    /// Its command is being executed: the answer comes with the end.
+    UnderWay,
+    /// It cannot be judged now: hand it over again later.
+    Later,
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Those handed over and not dropped; with the nonce where the command is being executed.
+    open: BTreeMap<Ticket, Option<Nonce>>,
+    replies: Vec<(Ticket, Reply)>,
+    /// Something may have changed in the folder.
+    hint: bool,
+    /// Something is new since the inbox looked.
+    news: bool,
+    /// How often the leadership ended.
+    reigns_ended: u64,
+}
+
+/// What is new.
+#[derive(Default)]
+pub(crate) struct News {
+    pub(crate) replies: Vec<(Ticket, Reply)>,
+    pub(crate) hint: bool,
+    pub(crate) reigns_ended: u64,
+}
+
+/// The meeting place.
+#[derive(Default)]
+pub struct Desk {
+    inner: Mutex<Inner>,
+    changed: Condvar,
+}
+
+impl Desk {
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, change: impl FnOnce(&mut Inner)) {
+        let mut inner = self.lock();
+        change(&mut inner);
+        inner.news = true;
+        self.changed.notify_all();
+    }
+
+    /// The leader: this is what becomes of the file for now.
+    pub fn reply(&self, ticket: Ticket, reply: Reply) {
+        self.tell(|inner| {
+            if inner.open.contains_key(&ticket) {
+                inner.replies.push((ticket, reply));
+            }
+        });
+    }
+
+    /// The leader: the file's command is being executed.
+    pub fn under_way(&self, ticket: Ticket, nonce: Nonce) {
+        self.tell(|inner| {
+            if let Some(waiting) = inner.open.get_mut(&ticket) {
+                *waiting = Some(nonce);
+                inner.replies.push((ticket, Reply::UnderWay));
+            }
+        });
+    }
+
+    /// The leader: a command has ended; every file that waits for its nonce has its answer.
+    pub fn ended(&self, receipt: &Receipt, inventory: Option<&Arc<Value>>) {
+        let mut inner = self.lock();
+        let waits = |(ticket, nonce): (&Ticket, &Option<Nonce>)| {
+            (nonce.is_some() && *nonce == receipt.nonce).then_some(*ticket)
+        };
+        let tickets: Vec<Ticket> = inner.open.iter().filter_map(waits).collect();
+        for ticket in tickets {
+            let answer = Answer { receipt: receipt.clone(), inventory: inventory.map(Arc::clone) };
+            inner.replies.push((ticket, Reply::Answer(Box::new(answer))));
+            inner.news = true;
+        }
+        self.changed.notify_all();
+    }
+
+    /// The leader: the leadership began; there is something to do in the folder.
+    pub fn begun(&self) {
+        self.tell(|inner| inner.hint = true);
+    }
+
+    /// The leader: the leadership ended; what is open is open for whoever leads next.
+    pub fn stepped_down(&self) {
+        self.tell(|inner| {
+            inner.open.clear();
+            inner.replies.clear();
+            inner.reigns_ended = inner.reigns_ended.wrapping_add(1);
+        });
+    }
+
+    /// The watcher: something may have changed in the folder.
+    pub fn hint(&self) {
+        self.tell(|inner| inner.hint = true);
+    }
+
+    /// The inbox: this file is handed over.
+    pub(crate) fn open(&self, ticket: Ticket) {
+        self.lock().open.insert(ticket, None);
+    }
+
+    /// The inbox: nobody waits for this file any more.
+    pub(super) fn close(&self, ticket: Ticket) {
+        self.lock().open.remove(&ticket);
+    }
+
+    pub(crate) fn take(&self) -> News {
+        let mut inner = self.lock();
+        inner.news = false;
+        News {
+            replies: std::mem::take(&mut inner.replies),
+            hint: std::mem::take(&mut inner.hint),
+            reigns_ended: inner.reigns_ended,
+        }
+    }
+
+    /// Waits for news, at most `limit`.
+    pub(super) fn wait(&self, limit: Duration) {
+        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+    }
+}

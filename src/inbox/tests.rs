@@ -1,0 +1,411 @@
+//! The inbox step by step, with a folder and a clock that the test holds.
+
+use super::*;
+use crate::event::Filed;
+use crate::folder::Stamp;
+use crate::leadership::Tenure;
+use crate::rules::inbox::{STATUS_NAME, receipt_name};
+use crate::rules::messages::{Reason, Receipt, Refusal, Source};
+use crate::rules::names::{CommandId, Label, Nonce};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Mutex, MutexGuard};
+
+#[derive(Default)]
+struct FakeClock(Mutex<Duration>);
+
+impl Clock for FakeClock {
+    fn wall(&self) -> Timestamp {
+        let passed = jiff::SignedDuration::try_from(self.monotonic()).unwrap();
+        Timestamp::UNIX_EPOCH + passed
+    }
+    fn monotonic(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+    fn sleep(&self, _: Duration) {
+        panic!("a step waits for nothing");
+    }
+    fn random(&self) -> u64 {
+        0
+    }
+}
+
+#[derive(Default)]
+struct Files {
+    held: BTreeMap<String, (Entry, Vec<u8>)>,
+    version: u64,
+    scans: usize,
+    reads: Vec<String>,
+    read_only: bool,
+}
+
+#[derive(Clone, Default)]
+struct FakeFolder(Arc<Mutex<Files>>);
+
+impl FakeFolder {
+    fn lock(&self) -> MutexGuard<'_, Files> {
+        self.0.lock().unwrap()
+    }
+    fn put(&self, name: &str, bytes: &[u8]) {
+        let mut files = self.lock();
+        files.version += 1;
+        let at = (i64::try_from(files.version).unwrap(), 0);
+        let size = u64::try_from(bytes.len()).unwrap();
+        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size };
+        let entry = Entry { name: name.to_owned(), stamp, unreadable: None };
+        files.held.insert(name.to_owned(), (entry, bytes.to_vec()));
+    }
+    fn text(&self, name: &str) -> Option<Value> {
+        self.lock().held.get(name).map(|(_, bytes)| serde_json::from_slice(bytes).unwrap())
+    }
+}
+
+impl Folder for FakeFolder {
+    fn path(&self) -> Option<&Path> {
+        None
+    }
+    fn list(&self, most: usize) -> io::Result<Vec<Entry>> {
+        let mut files = self.lock();
+        files.scans += 1;
+        let unanswered =
+            |name: &&String| receipt_name(name).is_some_and(|receipt| !files.held.contains_key(&receipt));
+        let names = files.held.keys().filter(unanswered).take(most);
+        Ok(names.map(|name| files.held[name].0.clone()).collect())
+    }
+    fn look(&self, name: &str) -> Option<Entry> {
+        self.lock().held.get(name).map(|(entry, _)| entry.clone())
+    }
+    fn read(&self, entry: &Entry, _: u64) -> io::Result<Option<Vec<u8>>> {
+        let mut files = self.lock();
+        files.reads.push(entry.name.clone());
+        Ok(files.held.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
+    }
+    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        if self.lock().read_only {
+            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
+        }
+        self.put(name, bytes);
+        Ok(())
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.lock().held.remove(name);
+        Ok(())
+    }
+}
+
+struct Bench {
+    inbox: Inbox,
+    folder: FakeFolder,
+    clock: Arc<FakeClock>,
+    permit: Arc<Permit>,
+    desk: Arc<Desk>,
+    events: Receiver<Event>,
+}
+
+impl Bench {
+    /// An inbox that leads.
+    fn new() -> Self {
+        let bench = Self::following();
+        bench.lead(1);
+        bench
+    }
+
+    fn following() -> Self {
+        let (clock, permit) = (Arc::new(FakeClock::default()), Arc::new(Permit::default()));
+        let (folder, desk) = (FakeFolder::default(), Arc::new(Desk::default()));
+        let (leader, events) = sync_channel(4);
+        let seen: Arc<dyn Clock> = clock.clone();
+        let inbox =
+            Inbox::new(Box::new(folder.clone()), &seen, &permit, Arc::clone(&desk), leader, "agent-a");
+        Self { inbox, folder, clock, permit, desk, events }
+    }
+
+    fn lead(&self, transitions: u32) {
+        let tenure = Tenure {
+            holder: "agent-a_1".into(),
+            transitions,
+            lease_uid: "u".into(),
+            first_start: false,
+            since: Duration::ZERO,
+        };
+        self.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+    }
+
+    /// Steps whenever it asks to, until `seconds` have passed; what was handed over.
+    fn pass(&mut self, seconds: f64) -> Vec<Filed> {
+        let end = self.clock.monotonic() + Duration::from_secs_f64(seconds);
+        let mut filed = Vec::new();
+        let mut steps = 0;
+        loop {
+            let pause = self.inbox.step();
+            for event in self.events.try_iter() {
+                let Event::Filed(batch) = event else { panic!("{event:?}") };
+                filed.extend(batch);
+            }
+            steps += 1;
+            assert!(steps < 5_000, "a step every moment");
+            let now = self.clock.monotonic();
+            if now >= end {
+                return filed;
+            }
+            *self.clock.0.lock().unwrap() = end.min(now + pause);
+        }
+    }
+
+    fn answer(&self, ticket: Ticket, nonce: &str) {
+        let answer = Answer { receipt: receipt(nonce), inventory: None };
+        self.desk.reply(ticket, Reply::Answer(Box::new(answer)));
+    }
+}
+
+fn nonce(text: &str) -> Nonce {
+    Nonce::parse(&format!("{text:0<22}")).unwrap()
+}
+
+fn receipt(text: &str) -> Receipt {
+    let stamp = crate::rules::messages::Stamp {
+        tenant_id: Label::parse("acme").unwrap(),
+        cluster_id: Label::parse("prod").unwrap(),
+        replica: "agent-a".into(),
+        source: Source::Inbox,
+        executed_at: Timestamp::UNIX_EPOCH,
+    };
+    let id = CommandId::parse("00000000-0000-4000-8000-000000000001").unwrap();
+    let refusal = Refusal { reason: Reason::Expired, message: String::new(), ids: Some((id, nonce(text))) };
+    Receipt::refused(&stamp, &refusal, false, None)
+}
+
+#[test]
+fn a_file_is_handed_over_a_second_after_its_last_change_and_answered_beside_it() {
+    let mut bench = Bench::new();
+    bench.pass(1.0);
+    bench.folder.put("a.json", b"{\"n\": 1}");
+    bench.desk.hint();
+    assert!(bench.pass(0.9).is_empty());
+    bench.folder.put("a.json", b"{\"n\": 2}");
+    bench.desk.hint();
+    assert!(bench.pass(0.9).is_empty(), "it changed");
+    let filed = bench.pass(0.3);
+    assert_eq!(filed[0].content.as_deref(), Ok(b"{\"n\": 2}".as_slice()));
+    bench.answer(filed[0].ticket, "a");
+    assert!(bench.pass(60.0).is_empty(), "it has its answer");
+    assert_eq!(bench.folder.text("a.receipt.json").unwrap()["reason"], "expired");
+    assert_eq!(bench.folder.lock().reads, ["a.json"], "read once");
+}
+
+#[test]
+fn one_that_is_cut_off_is_given_ten_seconds_to_become_whole() {
+    let mut bench = Bench::new();
+    bench.folder.put("half.json", b"{\"n\": ");
+    bench.folder.put("empty.json", b"");
+    assert!(bench.pass(5.0).is_empty());
+    bench.folder.put("half.json", b"{\"n\": 1}");
+    bench.folder.put("empty.json", b"{\"n\": 2}");
+    bench.desk.hint();
+    assert_eq!(bench.pass(2.0).len(), 2, "each once, and whole");
+    bench.folder.put("dead.json", b"{\"n\": ");
+    bench.desk.hint();
+    assert!(bench.pass(9.9).is_empty());
+    let dead = bench.pass(0.5);
+    assert_eq!(dead[0].content.as_deref(), Ok(b"{\"n\": ".as_slice()), "its writer is gone: it is judged");
+}
+
+#[test]
+fn what_cannot_be_read_is_handed_over_as_such() {
+    let mut bench = Bench::new();
+    bench.folder.put("big.json", &vec![b' '; MAX_BYTES + 1]);
+    bench.folder.put("fifo.json", b"");
+    bench.folder.lock().held.get_mut("fifo.json").unwrap().0.unreadable = Some("not a regular file");
+    let contents: Vec<_> = bench.pass(2.0).into_iter().map(|filed| filed.content).collect();
+    assert_eq!(contents, [Err("larger than 256 KiB".to_owned()), Err("not a regular file".to_owned())]);
+    assert!(bench.folder.lock().reads.is_empty());
+}
+
+const MAX_BYTES: usize = crate::rules::json::MAX_ENVELOPE_BYTES;
+
+#[test]
+fn at_most_twenty_files_are_read_a_second_and_are_with_the_leader_at_once() {
+    let mut bench = Bench::new();
+    for number in 0..2_000 {
+        bench.folder.put(&format!("{number}.json"), b"{}");
+    }
+    assert!(bench.pass(0.99).is_empty());
+    let first = bench.pass(5.0);
+    assert_eq!(first.len(), 20, "until the leader answers");
+    let mut open = first;
+    let (mut answered, mut seconds) = (0, 0);
+    while !open.is_empty() {
+        for filed in &open {
+            bench.answer(filed.ticket, "a");
+        }
+        answered += open.len();
+        open = bench.pass(1.0);
+        assert!(open.len() <= 20);
+        seconds += 1;
+    }
+    assert_eq!(answered, 2_000);
+    assert!(seconds <= 101, "{seconds}");
+    let files = bench.folder.lock();
+    assert_eq!(files.held.keys().filter(|name| crate::rules::inbox::is_receipt(name)).count(), 2_000);
+    assert_eq!(files.reads.len(), 2_000, "each is read once");
+    assert!(files.scans <= 25, "its own answers do not make it scan: {}", files.scans);
+}
+
+#[test]
+fn an_idle_inbox_scans_on_its_timer_alone_and_hints_are_taken_together() {
+    let mut bench = Bench::new();
+    bench.pass(300.0);
+    assert!((10..=12).contains(&bench.folder.lock().scans), "every 30 s: {}", bench.folder.lock().scans);
+    let before = bench.folder.lock().scans;
+    for _ in 0..100 {
+        bench.desk.hint();
+        bench.pass(0.01);
+    }
+    let scans = bench.folder.lock().scans - before;
+    assert!((5..=6).contains(&scans), "in a second of hints: {scans}");
+}
+
+#[test]
+fn a_command_that_ends_answers_every_file_of_its_nonce_with_the_whole_inventory() {
+    let mut bench = Bench::new();
+    for name in ["a.json", "b.json", "c.json"] {
+        bench.folder.put(name, b"{}");
+    }
+    let filed = bench.pass(2.0);
+    bench.desk.under_way(filed[0].ticket, nonce("x"));
+    bench.desk.under_way(filed[1].ticket, nonce("x"));
+    bench.desk.under_way(filed[2].ticket, nonce("y"));
+    bench.pass(1.0);
+    assert_eq!(bench.folder.text("a.receipt.json"), None);
+    let ended = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
+    bench.desk.ended(&ended, Some(&Arc::new(json!({ "nodes": {} }))));
+    bench.pass(0.0);
+    for name in ["a.receipt.json", "b.receipt.json"] {
+        let answer = bench.folder.text(name).unwrap();
+        assert_eq!(answer["result"], json!({ "revision": "r", "inventory": { "nodes": {} } }));
+    }
+    assert_eq!(bench.folder.text("c.receipt.json"), None);
+    let again = bench.pass(31.0);
+    assert_eq!(again.len(), 1, "should its end be missed, it is asked for again");
+    bench.desk.ended(&receipt("y"), None);
+    bench.pass(1.0);
+    assert_eq!(bench.folder.text("c.receipt.json"), None, "the former ticket is void");
+    bench.answer(again[0].ticket, "y");
+    bench.pass(1.0);
+    assert!(bench.folder.text("c.receipt.json").is_some());
+}
+
+#[test]
+fn what_cannot_be_judged_now_comes_again_and_does_not_hold_up_others() {
+    let mut bench = Bench::new();
+    for number in 0..25 {
+        bench.folder.put(&format!("{number:02}.json"), b"{}");
+    }
+    let first = bench.pass(1.5);
+    assert_eq!(first.len(), 20);
+    for filed in &first {
+        bench.desk.reply(filed.ticket, Reply::Later);
+    }
+    let before = bench.folder.lock().reads.len();
+    bench.inbox.step();
+    *bench.clock.0.lock().unwrap() += 2 * SECOND;
+    bench.inbox.step();
+    let next = bench.folder.lock().reads.split_off(before);
+    assert_eq!(next[..5], ["20.json", "21.json", "22.json", "23.json", "24.json"]);
+    assert_eq!(next.len(), 20);
+}
+
+#[test]
+fn a_file_that_is_rewritten_or_removed_under_way_gets_no_answer_of_its_former_content() {
+    let mut bench = Bench::new();
+    bench.folder.put("a.json", b"{\"n\": 1}");
+    bench.folder.put("b.json", b"{\"n\": 1}");
+    let filed = bench.pass(1.5);
+    bench.folder.put("a.json", b"{\"n\": 2}");
+    bench.folder.remove("b.json").unwrap();
+    for filed in &filed {
+        bench.answer(filed.ticket, "a");
+    }
+    assert!(bench.pass(0.5).is_empty());
+    assert_eq!(bench.folder.text("a.receipt.json"), None);
+    assert_eq!(bench.folder.text("b.receipt.json"), None);
+    let filed = bench.pass(1.0);
+    assert_eq!(filed[0].content.as_deref(), Ok(b"{\"n\": 2}".as_slice()));
+    bench.answer(filed[0].ticket, "a");
+    bench.pass(0.0);
+    assert!(bench.folder.text("a.receipt.json").is_some());
+}
+
+#[test]
+fn a_follower_reads_and_answers_nothing_and_says_who_leads() {
+    let mut bench = Bench::following();
+    bench.folder.put("a.json", b"{}");
+    bench.permit.saw_holder("agent-b_2");
+    assert!(bench.pass(120.0).is_empty());
+    assert_eq!(bench.folder.lock().scans, 0);
+    let status = bench.folder.text(STATUS_NAME).unwrap();
+    assert_eq!((&status["leads"], &status["leader"]), (&json!(false), &json!("agent-b")));
+    assert!(status["written_at"].as_str() >= Some("1970-01-01T00:01:30Z"), "it stays fresh: {status}");
+
+    bench.lead(1);
+    let filed = bench.pass(4.0);
+    assert_eq!(filed.len(), 1);
+    let status = bench.folder.text(STATUS_NAME).unwrap();
+    assert_eq!((&status["leads"], &status["leader"]), (&json!(true), &json!("agent-a")));
+
+    bench.permit.revoke();
+    bench.permit.saw_holder("agent-a_0");
+    bench.answer(filed[0].ticket, "a");
+    bench.pass(4.0);
+    assert_eq!(bench.folder.text("a.receipt.json"), None);
+    let status = bench.folder.text(STATUS_NAME).unwrap();
+    assert_eq!((&status["leads"], &status["leader"]), (&json!(false), &Value::Null), "of before its restart");
+}
+
+#[test]
+fn after_another_leadership_of_ours_every_file_is_judged_anew() {
+    let mut bench = Bench::new();
+    bench.folder.put("a.json", b"{}");
+    let first = bench.pass(1.5);
+    bench.desk.stepped_down();
+    bench.answer(first[0].ticket, "a");
+    let second = bench.pass(1.5);
+    assert_eq!(bench.folder.text("a.receipt.json"), None);
+    assert_eq!(second.len(), 1);
+    bench.answer(second[0].ticket, "a");
+    bench.pass(0.0);
+    assert!(bench.folder.text("a.receipt.json").is_some());
+}
+
+#[test]
+fn an_answer_that_cannot_be_written_is_tried_again_and_nothing_is_judged_twice() {
+    let mut bench = Bench::new();
+    bench.folder.put("a.json", b"{}");
+    let filed = bench.pass(1.5);
+    bench.folder.lock().read_only = true;
+    bench.answer(filed[0].ticket, "a");
+    assert!(bench.pass(100.0).is_empty());
+    bench.folder.lock().read_only = false;
+    bench.pass(5.0);
+    assert!(bench.folder.text("a.receipt.json").is_some());
+}
+
+#[test]
+fn where_the_leader_is_busy_a_file_waits_in_the_folder() {
+    let mut bench = Bench::new();
+    let mut held = 0;
+    while bench.inbox.leader.try_send(Event::Leadership).is_ok() {
+        held += 1;
+    }
+    bench.folder.put("a.json", b"{}");
+    bench.inbox.step();
+    *bench.clock.0.lock().unwrap() += SECOND;
+    bench.inbox.step();
+    assert_eq!(bench.folder.lock().reads, ["a.json"]);
+    assert_eq!(bench.events.try_iter().count(), held);
+    assert_eq!(bench.pass(1.0).len(), 1);
+}

@@ -1,0 +1,81 @@
+//! The link to the manager as the leader sees it (CONTRACT section 7): each change is told once, and one that
+//! stays offline hands the Lease over.
+
+use super::store::Stop;
+use super::{Leader, Reign, World};
+use crate::notices::About;
+use crate::rules::link::{HAND_OVER_AFTER, Link};
+use std::time::Duration;
+
+/// What the leader knows of the link in this reign.
+#[derive(Default)]
+pub(super) struct Watched {
+    link: Option<Link>,
+    offline_since: Option<Duration>,
+    /// When it is to be judged again at the latest.
+    look_at: Duration,
+}
+
+impl Watched {
+    /// How it was judged last.
+    #[cfg(test)]
+    pub(super) fn now(&self) -> Option<Link> {
+        self.link
+    }
+
+    /// When to look again.
+    pub(super) fn due(&self) -> Duration {
+        self.look_at
+    }
+}
+
+impl Leader {
+    /// Judges the link; hands the Lease over where the manager has been out of reach for long.
+    pub(super) fn watch_link(&mut self) -> Result<(), Stop> {
+        let Some(reign) = &mut self.reign else { return Ok(()) };
+        let world = &self.world;
+        let now = world.clock.monotonic();
+        let link = judge(world, reign, now);
+        let before = reign.link.link.replace(link);
+        if before != Some(link) {
+            announce(world, before, link);
+            reign.link.offline_since = (link == Link::Offline).then_some(now);
+        }
+        let since = world.contact.answered().unwrap_or_default().max(reign.tenure.since);
+        let next = reign.link.offline_since.map_or_else(
+            || since.saturating_add(world.trust.config.offline_after()),
+            |offline_since| offline_since.saturating_add(HAND_OVER_AFTER),
+        );
+        // Not at once again: an answer to a request of before changes the link without a change of `since`.
+        reign.link.look_at = next.max(now.saturating_add(Duration::from_millis(100)));
+        match reign.link.offline_since {
+            Some(since) if now.saturating_sub(since) >= HAND_OVER_AFTER => Err(Stop::HandOver),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
+/// The link at `now`.
+pub(super) fn judge(world: &World, reign: &Reign, now: Duration) -> Link {
+    let offline_after = world.trust.config.offline_after();
+    Link::judge(now, reign.tenure.since, world.contact.answered(), offline_after)
+}
+
+/// The one place that tells of a change; `before` is none at the beginning of a reign.
+fn announce(world: &World, before: Option<Link>, link: Link) {
+    world.board.link(link);
+    let was = before.map_or("none", Link::as_str);
+    match link {
+        Link::Online | Link::Connecting => {
+            log::info!("link={} was={was}", link.as_str());
+            if before == Some(Link::Offline) && link == Link::Online {
+                world.notices.normal("Online", About::Pod, "the manager answers again");
+            }
+        }
+        Link::Offline => {
+            log::warn!("link=offline was={was}: sensitive commands are refused");
+            let message = "the manager does not answer: sensitive commands are refused";
+            world.notices.warning("Offline", About::Pod, message);
+        }
+    }
+}

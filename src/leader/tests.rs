@@ -1,0 +1,279 @@
+//! The leader thread over an API server of a few lines and a clock that the test holds: the link, and the
+//! inbox beside the gateway. What the real ones do is in the scenarios.
+
+use super::*;
+use crate::elector::Elector;
+use crate::event::Filed;
+use crate::http::{Http, HttpError, Method, Request, Response};
+use crate::rules::config::Configuration;
+use crate::rules::envelope::KeyRing;
+use crate::rules::link::{HAND_OVER_AFTER, Link};
+use crate::rules::vectors::{apply, sign, test_pem};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::Cursor;
+use std::sync::Mutex;
+use std::sync::mpsc::sync_channel;
+
+/// An API server that holds what it is given, with resource versions as preconditions.
+#[derive(Default)]
+struct FakeApi(Mutex<(BTreeMap<String, Value>, u64)>);
+
+impl FakeApi {
+    fn put(objects: &mut (BTreeMap<String, Value>, u64), path: String, mut object: Value) -> Value {
+        objects.1 += 1;
+        object["metadata"]["resourceVersion"] = json!(objects.1.to_string());
+        if object["metadata"]["uid"].is_null() {
+            object["metadata"]["uid"] = json!(format!("u-{}", objects.1));
+        }
+        object["metadata"]["generation"] = json!(1);
+        objects.0.insert(path, object.clone());
+        object
+    }
+}
+
+impl Http for FakeApi {
+    fn send(&self, request: &Request) -> Result<Response, HttpError> {
+        let path = request.path.split('?').next().unwrap().to_owned();
+        let body: Option<Value> = request.body.as_ref().map(|body| serde_json::from_slice(body).unwrap());
+        let mut objects = self.0.lock().unwrap();
+        let (status, answer) = match (request.method, body, objects.0.get(&path).cloned()) {
+            (Method::Get, _, Some(object)) => (200, object),
+            (Method::Post, Some(object), _) => {
+                let path = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
+                (201, Self::put(&mut objects, path, object))
+            }
+            (Method::Put, Some(object), Some(found)) => {
+                let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+                if version(&object) == version(&found) {
+                    (200, Self::put(&mut objects, path, object))
+                } else {
+                    (409, json!({ "reason": "Conflict" }))
+                }
+            }
+            (Method::Get | Method::Put | Method::Post | Method::Patch | Method::Delete, _, _) => {
+                (404, json!({}))
+            }
+        };
+        let body = Box::new(Cursor::new(answer.to_string().into_bytes()));
+        Ok(Response { status, retry_after: None, date: None, body })
+    }
+}
+
+#[derive(Default)]
+struct FakeClock(Mutex<Duration>);
+
+impl Clock for FakeClock {
+    fn wall(&self) -> Timestamp {
+        "2026-11-30T12:00:00Z".parse().unwrap()
+    }
+    fn monotonic(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+    fn sleep(&self, _: Duration) {}
+    fn random(&self) -> u64 {
+        0
+    }
+}
+
+/// An API server with a Lease that `a_1` holds.
+fn with_lease() -> FakeApi {
+    let api = FakeApi::default();
+    let lease = json!({ "metadata": { "name": "navin-cluster-agent", "uid": "lease" },
+        "spec": { "holderIdentity": "a_1", "leaseTransitions": 1 } });
+    let path = "/apis/coordination.k8s.io/v1/namespaces/navin-platform/leases/navin-cluster-agent";
+    FakeApi::put(&mut api.0.lock().unwrap(), path.to_owned(), lease);
+    api
+}
+
+struct Bench {
+    leader: Leader,
+    clock: Arc<FakeClock>,
+    permit: Arc<Permit>,
+    desk: Arc<Desk>,
+    outbox: Arc<outbox::Queue>,
+}
+
+impl Bench {
+    /// A leader that has taken over, with the manager never heard of.
+    fn new() -> Self {
+        let ring = KeyRing::from_pem(&test_pem()).unwrap();
+        let config = sign(&json!({
+            "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
+            "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
+            "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
+        }));
+        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
+        let api = with_lease();
+        let clock = Arc::new(FakeClock::default());
+        let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
+        let leader = Leader::new(World {
+            kube: Kube::new(Arc::new(api), "navin-platform", Duration::from_secs(5)),
+            clock: clock.clone(),
+            permit: Arc::clone(&permit),
+            contact: Arc::default(),
+            outbox: Arc::clone(&outbox),
+            board: Arc::default(),
+            desk: Arc::clone(&desk),
+            trust: Trust { ring, config },
+            replica: "a".into(),
+            notices: Arc::default(),
+            pace: Cell::default(),
+        });
+        let mut bench = Self { leader, clock, permit, desk, outbox };
+        let tenure = Tenure {
+            holder: "a_1".into(),
+            transitions: 1,
+            lease_uid: "lease".into(),
+            first_start: true,
+            since: Duration::ZERO,
+        };
+        bench.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+        bench.leader.work();
+        assert!(bench.leader.reign.is_some());
+        bench
+    }
+
+    fn advance(&mut self, by: Duration) {
+        *self.clock.0.lock().unwrap() += by;
+        self.leader.work();
+    }
+
+    fn leads(&self) -> bool {
+        self.permit.tenure(self.clock.monotonic()).is_some()
+    }
+
+    fn file(&mut self, ticket: u64, envelope: &Value) {
+        self.desk.open(Ticket(ticket));
+        let content = Ok(envelope.to_string().into_bytes());
+        self.leader.handle(Event::Filed(vec![Filed { ticket: Ticket(ticket), content }]));
+    }
+
+    fn deliver(&mut self, envelope: &Value) {
+        let (taken, _wait) = sync_channel(0);
+        let envelopes = vec![envelope.to_string().into_bytes()];
+        self.leader.handle(Event::Delivered { envelopes, source: Source::Gateway, taken });
+    }
+
+    /// What became of the files, in words.
+    fn replies(&self) -> Vec<(u64, String)> {
+        let word = |reply: &Reply| match reply {
+            Reply::UnderWay => "under way".to_owned(),
+            Reply::Later => "later".to_owned(),
+            Reply::Answer(answer) => answer
+                .receipt
+                .reason
+                .map_or_else(|| "succeeded".to_owned(), |reason| reason.as_str().to_owned()),
+        };
+        self.desk.take().replies.iter().map(|(ticket, reply)| (ticket.0, word(reply))).collect()
+    }
+}
+
+#[test]
+fn a_leader_that_is_offline_for_ten_minutes_hands_the_lease_over_for_a_moment() {
+    let mut bench = Bench::new();
+    bench.advance(Duration::from_secs(119));
+    assert_eq!(bench.leader.reign.as_ref().unwrap().link.now(), Some(Link::Connecting));
+    bench.advance(Duration::from_secs(1));
+    assert_eq!(bench.leader.reign.as_ref().unwrap().link.now(), Some(Link::Offline));
+    bench.advance(HAND_OVER_AFTER.saturating_sub(Duration::from_secs(1)));
+    assert!(bench.leads());
+    bench.advance(Duration::from_secs(1));
+    assert!(!bench.leads());
+    assert!(bench.leader.reign.is_none());
+    let now = bench.clock.monotonic();
+    assert_eq!(bench.permit.resigned_for(now), Some(HAND_OVER));
+    assert_eq!(bench.permit.resigned_for(now + HAND_OVER), None);
+}
+
+#[test]
+fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
+    let (clock, permit): (Arc<FakeClock>, Arc<Permit>) = (Arc::default(), Arc::default());
+    let (events, _events) = sync_channel(8);
+    let seconds = Duration::from_secs;
+    let kube = Kube::new(Arc::new(with_lease()), "navin-platform", seconds(5));
+    let mut elector =
+        Elector::new(kube.clone(), clock.clone(), Arc::clone(&permit), events, "a_1".to_owned(), seconds(60));
+    let holder = || crate::kube::lease::get(&kube).unwrap().0["spec"]["holderIdentity"].clone();
+    elector.step();
+    let tenure = permit.tenure(clock.monotonic()).expect("from itself it takes over at once");
+    permit.resign(seconds(10));
+    *clock.0.lock().unwrap() = seconds(15);
+    elector.step();
+    assert_eq!((holder(), permit.tenure(clock.monotonic())), (json!(""), None), "released");
+    *clock.0.lock().unwrap() = seconds(17);
+    elector.step();
+    let again = permit.tenure(clock.monotonic()).expect("nobody took it");
+    assert!(again.transitions > tenure.transitions);
+}
+
+#[test]
+fn the_leader_wakes_when_the_link_is_to_change() {
+    let mut bench = Bench::new();
+    *bench.clock.0.lock().unwrap() = Duration::from_secs(118);
+    assert_eq!(bench.leader.work(), Duration::from_secs(2));
+}
+
+#[test]
+fn of_one_name_the_gateways_command_goes_first_and_the_file_waits_without_being_lost() {
+    let mut bench = Bench::new();
+    let (one, two) = (sign(&apply("a", 1, &json!({}))), sign(&apply("a", 2, &json!({}))));
+    bench.leader.world.contact.note_answered(Duration::from_secs(1));
+    bench.advance(Duration::from_secs(1));
+    bench.file(7, &two);
+    bench.deliver(&one);
+    bench.leader.work();
+    assert_eq!(bench.replies(), [(7, "later".to_owned())]);
+    bench.file(8, &two);
+    bench.leader.work();
+    let replies = bench.replies();
+    assert_eq!(replies, [(8, "under way".to_owned()), (8, "succeeded".to_owned())]);
+    assert_eq!(bench.outbox.len(), 2, "both receipts go to the manager");
+}
+
+#[test]
+fn while_connecting_a_sensitive_file_waits_and_offline_it_is_refused() {
+    let mut bench = Bench::new();
+    let file = sign(&apply("a", 1, &json!({})));
+    bench.file(1, &file);
+    bench.leader.work();
+    assert_eq!(bench.replies(), [(1, "later".to_owned())]);
+    bench.advance(Duration::from_mins(2));
+    bench.file(2, &file);
+    bench.leader.work();
+    bench.file(3, &file);
+    bench.leader.work();
+    assert_eq!(bench.replies(), [(2, "manager_unreachable".to_owned()), (3, "nonce_replayed".to_owned())]);
+    assert_eq!(bench.outbox.len(), 2);
+}
+
+#[test]
+fn what_is_not_authentic_goes_to_the_manager_from_the_gateway_alone() {
+    let mut bench = Bench::new();
+    let mut forged = sign(&apply("a", 1, &json!({})));
+    forged["payload"]["sequence"] = json!(2);
+    bench.file(1, &forged);
+    bench.leader.work();
+    assert_eq!(bench.replies(), [(1, "invalid_signature".to_owned())]);
+    assert_eq!(bench.outbox.len(), 0);
+    bench.deliver(&forged);
+    bench.leader.work();
+    assert_eq!(bench.outbox.len(), 1);
+    bench.desk.open(Ticket(2));
+    let content = Err("larger than 256 KiB".to_owned());
+    bench.leader.handle(Event::Filed(vec![Filed { ticket: Ticket(2), content }]));
+    assert_eq!(bench.replies(), [(2, "invalid_envelope".to_owned())]);
+    assert_eq!(bench.outbox.len(), 1);
+}
+
+#[test]
+fn what_waits_when_the_leadership_ends_is_answered_by_nobody() {
+    let mut bench = Bench::new();
+    bench.file(1, &sign(&apply("a", 1, &json!({}))));
+    bench.permit.revoke();
+    bench.leader.work();
+    let news = bench.desk.take();
+    assert_eq!((news.replies.len(), news.reigns_ended), (0, 1));
+}

@@ -1,0 +1,132 @@
+//! The order of receipts over an outage, with a gateway that answers as the test says.
+
+use super::*;
+use crate::gateway::Contact;
+use crate::http::{Http, HttpError, Request, Response};
+use crate::rules::messages::{Source, Stamp};
+use crate::rules::names::{Label, Nonce};
+use crate::rules::vectors::{apply, sign, test_pem};
+use serde_json::{Value, json};
+use std::io::Cursor;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+#[derive(Default)]
+struct FakeClock(Mutex<Duration>);
+
+impl Clock for FakeClock {
+    fn wall(&self) -> jiff::Timestamp {
+        jiff::Timestamp::UNIX_EPOCH
+    }
+    fn monotonic(&self) -> Duration {
+        *self.0.lock().unwrap()
+    }
+    fn sleep(&self, _: Duration) {}
+    fn random(&self) -> u64 {
+        7_777_777
+    }
+}
+
+#[derive(Default)]
+struct FakeGateway {
+    down: Mutex<bool>,
+    /// Never answered, by its number.
+    cursed: Mutex<Option<u64>>,
+    tried: Mutex<Vec<u64>>,
+    taken: Mutex<Vec<u64>>,
+}
+
+impl Http for FakeGateway {
+    fn send(&self, request: &Request) -> Result<Response, HttpError> {
+        let receipt: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
+        let number = receipt["nonce"].as_str().unwrap().rsplit('-').next().unwrap().parse().unwrap();
+        self.tried.lock().unwrap().push(number);
+        if *self.down.lock().unwrap() || *self.cursed.lock().unwrap() == Some(number) {
+            return Err(HttpError::Unanswered("silence".into()));
+        }
+        self.taken.lock().unwrap().push(number);
+        let body = Box::new(Cursor::new(json!({ "recorded": true }).to_string().into_bytes()));
+        Ok(Response { status: 200, retry_after: None, date: None, body })
+    }
+}
+
+struct Bench {
+    outbox: Outbox,
+    gateway: Arc<FakeGateway>,
+    clock: Arc<FakeClock>,
+    acknowledged: Receiver<Event>,
+}
+
+impl Bench {
+    fn new(receipts: u64) -> Self {
+        let (gateway, clock) = (Arc::new(FakeGateway::default()), Arc::new(FakeClock::default()));
+        let queue = Arc::new(Queue::default());
+        let (leader, acknowledged) = sync_channel(64);
+        let client = Gateway::new(gateway.clone(), clock.clone(), Arc::new(Contact::default()));
+        for number in 1..=receipts {
+            queue.push(receipt(number));
+        }
+        Self { outbox: Outbox::new(queue, client, clock.clone(), leader), gateway, clock, acknowledged }
+    }
+
+    fn pass(&mut self, seconds: u64) {
+        let end = self.clock.monotonic() + Duration::from_secs(seconds);
+        loop {
+            let pause = self.outbox.step();
+            let now = self.clock.monotonic();
+            if now >= end {
+                return;
+            }
+            *self.clock.0.lock().unwrap() = end.min(now + pause);
+        }
+    }
+}
+
+fn receipt(number: u64) -> Receipt {
+    let ring = crate::rules::envelope::KeyRing::from_pem(&test_pem()).unwrap();
+    let envelope = sign(&apply("a", number, &json!({}))).to_string();
+    let command = crate::rules::envelope::open_command(envelope.as_bytes(), &ring, 604_800).unwrap();
+    let stamp = Stamp {
+        tenant_id: Label::parse("acme").unwrap(),
+        cluster_id: Label::parse("prod-eu-1").unwrap(),
+        replica: "a".into(),
+        source: Source::Inbox,
+        executed_at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    Receipt::succeeded(&stamp, command.value(), json!({}))
+}
+
+#[test]
+fn after_an_outage_receipts_go_out_in_their_order() {
+    let mut bench = Bench::new(5);
+    *bench.gateway.down.lock().unwrap() = true;
+    bench.pass(3_600);
+    let tried = std::mem::take(&mut *bench.gateway.tried.lock().unwrap());
+    assert!(tried.iter().all(|number| *number == 1), "none loses its place: {tried:?}");
+    assert!(tried.len() < 900, "it backs off: {}", tried.len());
+    *bench.gateway.down.lock().unwrap() = false;
+    bench.pass(30);
+    assert_eq!(*bench.gateway.taken.lock().unwrap(), [1, 2, 3, 4, 5]);
+    let first = bench.acknowledged.try_iter().next();
+    let Some(Event::Acknowledged(nonce)) = first else { panic!("{first:?}") };
+    assert_eq!(Some(nonce), receipt(1).nonce.as_ref().and_then(|n| Nonce::parse(n.as_str())));
+}
+
+#[test]
+fn one_that_is_never_answered_does_not_hold_up_the_others() {
+    let mut bench = Bench::new(4);
+    *bench.gateway.cursed.lock().unwrap() = Some(1);
+    let clock = Arc::clone(&bench.clock);
+    // The poll is answered all the while.
+    for second in 0..20 {
+        bench.outbox.gateway.contact_for_tests().note_answered(clock.monotonic());
+        bench.pass(1);
+        if bench.gateway.taken.lock().unwrap().len() == 3 {
+            assert!(second > 0);
+            break;
+        }
+    }
+    assert_eq!(*bench.gateway.taken.lock().unwrap(), [2, 3, 4]);
+    *bench.gateway.cursed.lock().unwrap() = None;
+    bench.pass(60);
+    assert_eq!(*bench.gateway.taken.lock().unwrap(), [2, 3, 4, 1]);
+}

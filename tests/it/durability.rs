@@ -1,0 +1,284 @@
+//! What the state must not lose or mix up: across deaths, other writers, and its own size. Each scenario is a
+//! public report about another program, named with it.
+
+use crate::gateway::Scripted;
+use crate::lab::{
+    BOUND, POD, add_finalizer, let_go, live, outcome, queue, record, state, succeeded, until_accepted,
+};
+use crate::wired::{COMPONENTS, RECEIPTS, STATE, Wired, writes_component};
+use navin_test_support::{Exchange, Fate, Gate, Proxy, Wire, until};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+// solankiharsh2837/wolverine-db#1: nonces only in memory, and an approval was good again after a restart.
+#[test]
+fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
+    let scripted = Scripted::start("replay", &json!({ "lease_duration_s": 3 }));
+    let (world, wire) = (&scripted.world, Wire::new());
+    let proxy = Proxy::of_api_server(world.cluster, POD, &wire);
+    let mut options = world.agent_options(POD);
+    options.kube_api = Some(proxy.url());
+    let agent = world.agent_with(options);
+    agent.wait_leads(&world.namespace, BOUND);
+
+    // Killed before the write, and after it.
+    for (number, after) in [(1, false), (2, true)] {
+        let name = format!("c{number}");
+        let payload = scripted.signer.apply(&name, number, &json!({ "n": number }));
+        let envelope = scripted.signer.sign(&payload);
+        let gate = Gate::new();
+        let held = gate.clone();
+        wire.rule(move |call, reply| {
+            let here = call.is("POST", COMPONENTS) && reply.is_some() == after;
+            if here { Fate::Hold(held.clone()) } else { Fate::Pass }
+        });
+        scripted.gateway.deliver(&[&envelope]);
+        gate.wait_reached(BOUND);
+        agent.process().kill9();
+        gate.cut();
+        wire.pass_all();
+        agent.process().start_again();
+        let command_id = payload["command_id"].as_str().expect("a command_id");
+        let first = until("its receipt", BOUND, || scripted.gateway.receipts_of(command_id).pop());
+        assert_eq!(first["status"], "succeeded", "{first}");
+        let again = scripted.answer_to(&envelope);
+        assert_eq!(again["reason"], "nonce_replayed", "{again}");
+        assert_eq!(again["original"], first);
+        assert_eq!(live(world, &name)["metadata"]["generation"], 1);
+    }
+
+    // Killed after the receipt, and followed by another replica.
+    let payload = scripted.signer.apply("c3", 3, &json!({ "n": 3 }));
+    let first = scripted.answer(&payload);
+    agent.process().kill9();
+    let other = world.agent("agent-b");
+    other.wait_leads(&world.namespace, BOUND);
+    let again = scripted.answer(&payload);
+    let command_id = payload["command_id"].as_str().expect("a command_id");
+    let mut sent = scripted.gateway.receipts_of(command_id);
+    sent.retain(|receipt| receipt["recorded"] == true);
+    assert!(sent.iter().all(|receipt| *receipt == first), "one outcome: {sent:?}");
+    let replayed = until("the refusal", BOUND, || {
+        let sent = scripted.gateway.receipts_of(command_id);
+        sent.into_iter().find(|receipt| receipt["reason"] == "nonce_replayed")
+    });
+    assert_eq!(replayed["original"], first, "{again}");
+    assert_eq!(live(world, "c3")["metadata"]["generation"], 1);
+}
+
+// estafette/estafette-vulnerability-scanner#3: the state outgrew its object, and nothing could be saved.
+#[test]
+fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_nothing() {
+    let scripted = Scripted::start("near-full", &json!({}));
+    let _agent = scripted.agent();
+    let (world, signer) = (&scripted.world, &scripted.signer);
+    let spec = |text: &str| json!({ "text": text.repeat(190 * 1024 / text.len()) });
+    for sequence in 1..=3 {
+        let receipt = scripted.answer(&signer.apply(&format!("big-{sequence}"), sequence, &spec("x")));
+        assert_eq!(receipt["status"], "succeeded", "{receipt}");
+    }
+    // Two of them wait to be replaced: the envelopes come on top of what is desired.
+    for name in ["big-1", "big-2"] {
+        add_finalizer(world, name);
+        world.cluster.admin().delete(&world.namespace.component_path(name));
+    }
+    let fits = signer.apply("big-1", 4, &spec("ü"));
+    scripted.gateway.deliver(&[&signer.sign(&fits)]);
+    until_accepted(world, fits["command_id"].as_str().expect("a command_id"));
+    let too_much = signer.apply("big-2", 5, &spec("€"));
+    let too_much_id = too_much["command_id"].as_str().expect("a command_id");
+    let (envelope, inventory) = (signer.sign(&too_much), signer.inventory(6));
+    let reports = scripted.gateway.reports().len();
+    scripted.gateway.deliver(&[&envelope, &signer.sign(&inventory)]);
+    let report = until("a report that says so", BOUND, || {
+        let sent = scripted.gateway.reports();
+        sent.into_iter().skip(reports).find(|report| report["state"]["full"] == true)
+    });
+    let bytes = report["state"]["bytes"].as_u64().expect("a size");
+    assert!((700 * 1024..900 * 1024).contains(&bytes), "{bytes}");
+    // What makes room, or needs none, is taken.
+    assert_eq!(scripted.answer(&signer.delete("small", 7))["status"], "succeeded");
+    assert!(scripted.gateway.receipts_of(too_much_id).is_empty(), "it is left where it is");
+    assert_eq!(record(&state(world), too_much_id), None);
+
+    let_go(world, "big-1");
+    let_go(world, "big-2");
+    let fits_id = fits["command_id"].as_str().expect("a command_id");
+    let receipt = until("the receipt of what fitted", BOUND, || scripted.gateway.receipts_of(fits_id).pop());
+    assert_eq!(receipt["status"], "succeeded", "{receipt}");
+    let receipt = scripted.answer_to(&envelope);
+    assert_eq!(receipt["status"], "succeeded", "delivered again, it fits: {receipt}");
+    assert_eq!(live(world, "big-2")["spec"], spec("€"));
+    assert_eq!(state(world)["commands"].as_object().expect("records").len(), 7, "nothing was dropped");
+}
+
+fn put_states(wired: &Wired, from: usize) -> Vec<u16> {
+    let record = wired.wire.since(from).into_iter().filter(|exchange| exchange.call.is("PUT", STATE));
+    record.filter_map(|exchange| Some(exchange.reply?.status)).collect()
+}
+
+// rancher/rancher#56930, chideat/valkey-operator#108: a newest version on an old copy, and no conflict.
+#[test]
+fn a_label_that_somebody_puts_on_the_state_survives_and_the_command_goes_on() {
+    let wired = Wired::start("labelled", &json!({}));
+    let _replica = wired.replica(POD);
+    succeeded(&wired.world.apply("first", &json!({}), BOUND));
+    until("the acknowledgement", BOUND, || {
+        state(&wired.world)["commands"].to_string().contains("\"acknowledged\":true").then_some(())
+    });
+    let from = wired.wire.len();
+    let label = json!({ "metadata": { "labels": { "other.example/label": "kept" } },
+        "data": { "other.txt": "kept" } });
+    let (status, answer) = wired.world.cluster.admin().patch(&wired.world.namespace.state_path(), &label);
+    assert_eq!(status, 200, "{answer}");
+    succeeded(&wired.world.apply("second", &json!({}), BOUND));
+    assert_eq!(put_states(&wired, from)[..2], [409, 200], "a conflict, then over what was read anew");
+    let (_, object) = wired.world.cluster.admin().get(&wired.world.namespace.state_path());
+    assert_eq!(object["metadata"]["labels"]["other.example/label"], "kept");
+    assert_eq!(object["data"]["other.txt"], "kept");
+    assert_eq!(state(&wired.world)["term"], 1, "it went on leading");
+}
+
+// chideat/valkey-operator#108: entries vanished or came back.
+#[test]
+fn what_another_writer_wrote_into_the_state_is_read_and_decided_on_again() {
+    let wired = Wired::start("other-writer", &json!({}));
+    let _replica = wired.replica(POD);
+    let first = wired.world.apply("first", &json!({}), BOUND);
+    succeeded(&first);
+    until("the acknowledgement", BOUND, || {
+        state(&wired.world)["commands"].to_string().contains("\"acknowledged\":true").then_some(())
+    });
+    let mut changed = state(&wired.world);
+    changed["highest_sequence"] = json!(77);
+    let (nonce, other) = ("written-by-another-hand", changed["commands"].as_object().expect("records"));
+    let mut other = other.values().next().expect("a record").clone();
+    other["phase"]["done"]["receipt"]["nonce"] = json!(nonce);
+    changed["commands"][nonce] = other.clone();
+    let from = wired.wire.len();
+    let data = json!({ "data": { "state.json": changed.to_string() } });
+    let (status, answer) = wired.world.cluster.admin().patch(&wired.world.namespace.state_path(), &data);
+    assert_eq!(status, 200, "{answer}");
+
+    let second = wired.world.apply("second", &json!({}), BOUND);
+    succeeded(&second);
+    assert_eq!(put_states(&wired, from).first(), Some(&409));
+    let merged = state(&wired.world);
+    assert_eq!(merged["highest_sequence"], 77);
+    assert_eq!(merged["commands"][nonce]["phase"]["done"]["receipt"]["nonce"], nonce);
+    for command in [&first, &second] {
+        let command_id = command["command_id"].as_str().expect("a command_id");
+        assert!(record(&merged, command_id).is_some(), "{command_id} is there too");
+    }
+    assert_eq!(merged["term"], 2, "it began anew from what it found");
+}
+
+// The same report: many conflicts in a row.
+#[test]
+fn somebody_who_writes_the_states_metadata_all_the_time_does_not_keep_a_command_from_its_end() {
+    let wired = Wired::start("restless", &json!({}));
+    let _replica = wired.replica(POD);
+    until("the first leader's first write", BOUND, || wired.world.namespace.state()?["term"].as_u64());
+    let over = AtomicBool::new(false);
+    let from = wired.wire.len();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (admin, path) = (wired.world.cluster.admin(), wired.world.namespace.state_path());
+            for number in 0.. {
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+                let label = json!({ "metadata": { "labels": { "other.example/n": number.to_string() } } });
+                assert_eq!(admin.patch(&path, &label).0, 200);
+                // A pause in which a read and a write fit, now and then.
+                thread::sleep(Duration::from_millis(number % 8));
+            }
+        });
+        for number in 0..10 {
+            succeeded(&wired.world.apply("contested", &json!({ "n": number }), BOUND));
+        }
+        over.store(true, Ordering::Relaxed);
+    });
+    let statuses = put_states(&wired, from);
+    let conflicts = statuses.iter().filter(|status| **status == 409).count();
+    assert!(conflicts > 3, "there were conflicts: {statuses:?}");
+    assert!(conflicts < 2_000, "and no storm of them: {conflicts}");
+    let written = wired.wire.since(from).into_iter();
+    let written = written.filter(|exchange| writes_component(exchange) && exchange.took_effect()).count();
+    assert_eq!(written, 10, "each command once");
+}
+
+// argoproj-labs/argocd-agent#715: what was queued was lost with the connection.
+#[test]
+fn receipts_that_wait_survive_broken_connections_and_a_death_and_arrive_once_each() {
+    const COUNT: usize = 20;
+    let wired = Wired::start("receipts", &json!({ "lease_duration_s": 3 }));
+    let replica = wired.replica(POD);
+    wired.wait_effect(0, BOUND, POD, "PUT", STATE);
+    wired.wire.rule(|call, reply| match reply {
+        None if call.is("POST", RECEIPTS) => Fate::answer(503, "overload"),
+        _ => Fate::Pass,
+    });
+    let commands: Vec<String> = (0..COUNT)
+        .map(|n| {
+            let arguments = json!({ "name": format!("c{n}"), "spec": { "n": n } });
+            queue(&wired.world, "managedcomponent.apply", &arguments)
+        })
+        .collect();
+    let waiting = until("twenty receipts that wait", BOUND, || {
+        let records = state(&wired.world)["commands"].as_object().cloned().unwrap_or_default();
+        let done: BTreeMap<String, Value> = records
+            .values()
+            .filter(|record| record["phase"]["done"]["acknowledged"] == false)
+            .filter_map(|record| {
+                let receipt = record["phase"]["done"]["receipt"].clone();
+                Some((receipt["command_id"].as_str()?.to_owned(), receipt))
+            })
+            .collect();
+        (done.len() == COUNT).then_some(done)
+    });
+
+    // Broken before the third reaches the manager, after the ninth did, and with a death at the fifteenth.
+    let (gate, from) = (Gate::new(), wired.wire.len());
+    let (held, mut count) = (gate.clone(), 0);
+    wired.wire.rule(move |call, reply| {
+        if !call.is("POST", RECEIPTS) {
+            return Fate::Pass;
+        }
+        count += usize::from(reply.is_none());
+        match (count, reply) {
+            (3, None) | (9, Some(_)) => Fate::Cut,
+            (15, Some(_)) => Fate::Hold(held.clone()),
+            _ => Fate::Pass,
+        }
+    });
+    gate.wait_reached(BOUND);
+    replica.agent.process().kill9();
+    gate.cut();
+    replica.agent.process().start_again();
+
+    for command_id in &commands {
+        assert_eq!(succeeded(&outcome(&wired.world, command_id)), waiting[command_id]);
+    }
+    until("all to be acknowledged", BOUND, || {
+        let records = state(&wired.world)["commands"].as_object().cloned().unwrap_or_default();
+        let all = records.values().all(|record| record["phase"]["done"]["acknowledged"] == true);
+        (records.len() == COUNT && all).then_some(())
+    });
+    let sent = wired.wire.since(from).into_iter().filter(|exchange| exchange.call.is("POST", RECEIPTS));
+    let taken: Vec<Exchange> = sent.filter(Exchange::took_effect).collect();
+    let mut arrived = BTreeSet::new();
+    for exchange in &taken {
+        let receipt = exchange.call.json();
+        let command_id = receipt["command_id"].as_str().expect("a command_id").to_owned();
+        assert_eq!(receipt, waiting[&command_id], "sent again, it is the same");
+        arrived.insert(command_id);
+    }
+    assert_eq!(arrived.len(), COUNT);
+    let written = wired.wire.since(0).into_iter();
+    let written = written.filter(|exchange| writes_component(exchange) && exchange.took_effect()).count();
+    assert_eq!(written, COUNT, "each component was written once");
+}

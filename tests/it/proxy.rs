@@ -1,0 +1,87 @@
+//! A plain TCP proxy in front of a server: the network between the agent and the manager, to be cut.
+
+use std::io;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// The proxy; it ends with the process.
+pub(crate) struct Proxy {
+    port: u16,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    target: SocketAddr,
+    cut: AtomicBool,
+    connections: Mutex<Vec<TcpStream>>,
+}
+
+impl Proxy {
+    /// In front of `https://127.0.0.1:<port>`.
+    pub(crate) fn start(url: &str) -> Self {
+        let target = url.trim_start_matches("https://").parse().expect("an address");
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let port = listener.local_addr().expect("a bound address").port();
+        let shared =
+            Arc::new(Shared { target, cut: AtomicBool::new(false), connections: Mutex::new(vec![]) });
+        let ours = Arc::clone(&shared);
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                // One that breaks is its ends' to notice.
+                drop(ours.join(&connection));
+            }
+        });
+        Self { port, shared }
+    }
+
+    /// `https://127.0.0.1:<port>`.
+    pub(crate) fn url(&self) -> String {
+        format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// From now on nothing arrives any more, as where a firewall drops every packet: connections stay open,
+    /// and new ones are taken in by nobody.
+    pub(crate) fn cut(&self) {
+        self.shared.cut.store(true, Ordering::SeqCst);
+    }
+
+    /// The network is back; the connections of before are not.
+    pub(crate) fn mend(&self) {
+        self.shared.cut.store(false, Ordering::SeqCst);
+        let mut connections = self.shared.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        for connection in connections.drain(..) {
+            drop(connection.shutdown(Shutdown::Both));
+        }
+    }
+}
+
+impl Shared {
+    fn join(self: &Arc<Self>, near: &TcpStream) -> io::Result<()> {
+        let far = TcpStream::connect(self.target)?;
+        for (from, to) in [(near, &far), (&far, near)] {
+            let (mut from, mut to, shared) = (from.try_clone()?, to.try_clone()?, Arc::clone(self));
+            thread::spawn(move || drop(shared.carry(&mut from, &mut to)));
+        }
+        let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.extend([near.try_clone()?, far]);
+        Ok(())
+    }
+
+    fn carry(&self, from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
+        use std::io::{Read as _, Write as _};
+        let mut buffer = [0; 16 * 1024];
+        loop {
+            let count = from.read(&mut buffer)?;
+            while self.cut.load(Ordering::SeqCst) {
+                thread::sleep(Duration::from_millis(20));
+            }
+            if count == 0 {
+                return to.shutdown(Shutdown::Write);
+            }
+            to.write_all(&buffer[..count])?;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A re-issued identity is taken from the mounted files without a restart; what does not verify is not.
+
+use crate::lab::{BOUND, POD, applied};
+use crate::signer::Signer;
+use navin_test_support::{Agent, Identity, World, until};
+use serde_json::{Value, json};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
+
+/// An identity folder as the kubelet mounts a Secret: the names are links through `..data`, which is swapped.
+struct Mount {
+    folder: PathBuf,
+    versions: u32,
+}
+
+impl Mount {
+    fn new(world: &World) -> Self {
+        let mut mount = Self { folder: world.folder().join("mounted"), versions: 0 };
+        fs::create_dir_all(&mount.folder).expect("the mount");
+        for name in ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"] {
+            symlink(format!("..data/{name}"), mount.folder.join(name)).expect("a link");
+        }
+        let files =
+            fs::read_dir(&world.identity_dir).expect("the identity").map(|file| file.expect("a file"));
+        let files: Vec<PathBuf> = files.map(|file| file.path()).collect();
+        mount.swap(|version| {
+            for file in &files {
+                fs::copy(file, version.join(file.file_name().expect("a name"))).expect("a copy");
+            }
+        });
+        mount
+    }
+
+    /// Swaps in what `fill` puts into a new version.
+    fn swap(&mut self, fill: impl FnOnce(&std::path::Path)) {
+        self.versions += 1;
+        let name = format!("..v{}", self.versions);
+        let version = self.folder.join(&name);
+        fs::create_dir_all(&version).expect("a version");
+        fill(&version);
+        let link = self.folder.join("..data_tmp");
+        symlink(&name, &link).expect("a link");
+        fs::rename(link, self.folder.join("..data")).expect("the swap");
+    }
+
+    /// Swaps in the files of now but for one, which `change` changes.
+    fn swap_one(&mut self, name: &str, change: impl FnOnce(String) -> String) {
+        let before = self.folder.join(format!("..v{}", self.versions));
+        self.swap(|version| {
+            for file in fs::read_dir(before).expect("a version").map(|file| file.expect("a file")) {
+                fs::copy(file.path(), version.join(file.file_name())).expect("a copy");
+            }
+            let text = fs::read_to_string(version.join(name)).expect("the file");
+            fs::write(version.join(name), change(text)).expect("the file");
+        });
+    }
+}
+
+fn agent(world: &World, mount: &Mount) -> Agent {
+    let mut options = world.agent_options(POD);
+    options.identity_dir.clone_from(&mount.folder);
+    world.agent_with(options)
+}
+
+fn reissue(world: &World, overrides: &Value) -> Identity {
+    world.manager.issue_identity(world.cluster_id(), overrides)
+}
+
+fn wait_line(agent: &Agent, text: &str) {
+    until(text, BOUND, || agent.process().stderr_text().contains(text).then_some(()));
+}
+
+#[test]
+fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
+    let world = World::start("rotation", &json!({}));
+    let mut mount = Mount::new(&world);
+    let agent = agent(&world, &mount);
+    applied(&world, "before", &json!({}));
+    let pid = agent.process().pid();
+    // The former is revoked by this: its open poll is cut, and its next calls are refused.
+    let issued = reissue(&world, &json!({}));
+    mount.swap(|version| issued.write(version));
+    let identity = issued.config()["identity_id"].as_str().expect("an identity_id").to_owned();
+    wait_line(&agent, &format!("identity taken identity={identity}"));
+    applied(&world, "after", &json!({}));
+    assert_eq!(agent.process().pid(), pid);
+    assert!(agent.process().is_running());
+}
+
+#[test]
+fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_running_one_kept() {
+    let world = World::start("rotation-odd", &json!({}));
+    let signer = Signer::of_manager(&world);
+    let mut mount = Mount::new(&world);
+    let agent = agent(&world, &mount);
+    applied(&world, "before", &json!({}));
+    let resigned = |text: &str, change: &dyn Fn(&mut Value)| {
+        let mut document: Value = serde_json::from_str(text).expect("JSON");
+        change(&mut document["payload"]);
+        signer.sign(&document["payload"]).to_string()
+    };
+    let other = rcgen::KeyPair::generate().expect("a key").serialize_pem();
+    mount.swap_one("tls.key", |_| other);
+    wait_line(&agent, "tls.key: expected the key of the certificate in tls.crt, found another");
+    mount.swap_one("config.json", |text| text.replace("\"lease_duration_s\":", "\"lease_duration_s\": 1"));
+    wait_line(&agent, "identity rejected");
+    let own = fs::read_to_string(world.identity_dir.join("tls.key")).expect("the key");
+    let config = fs::read_to_string(world.identity_dir.join("config.json")).expect("config.json");
+    mount.swap_one("tls.key", |_| own);
+    for (member, value, wanted) in [
+        ("cluster_id", "another", "payload.cluster_id: expected"),
+        ("tenant_id", "another", "payload.tenant_id: expected"),
+        ("namespace", "another", "payload.namespace: expected"),
+        ("issued_at", "2020-01-01T00:00:00Z", "payload.issued_at: expected not before"),
+    ] {
+        mount.swap_one("config.json", |_| resigned(&config, &|payload| payload[member] = json!(value)));
+        wait_line(&agent, wanted);
+    }
+    // The running one does its work all the while.
+    applied(&world, "after", &json!({}));
+    until("an Event that says so", BOUND, || {
+        world.namespace.events().into_iter().find(|event| event["reason"] == "IdentityRejected")
+    });
+}

@@ -1,0 +1,290 @@
+//! Watches every call and every change of the store, and knows what must hold.
+//!
+//! What is kept here is history: who wrote what, under which accepted command, in which tenure. The invariants
+//! themselves are in `invariants.rs`.
+
+use crate::api::{Effect, Kind, Schema};
+use crate::faults::Trouble;
+use crate::history::{Act, Known, Sender, Story, Violation};
+use crate::host::true_time;
+use crate::identity::SETTINGS;
+use crate::manager::Manager;
+use crate::replica::{LEADER, Replica};
+use crate::stats::Stats;
+use crate::stored::Stored;
+use crate::thread::Peer;
+use jiff::Timestamp;
+use navin_cluster_agent::http::{Method, Request};
+use navin_cluster_agent::kube::state;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The name of the ConfigMap with the state.
+pub const STATE: &str = state::NAME;
+
+/// The history of a run, and what must hold in it.
+#[expect(clippy::struct_excessive_bools, reason = "facts of a run that do not depend on each other")]
+pub struct Checker {
+    /// The first invariant that was broken.
+    pub violation: Option<Violation>,
+    pub(crate) schema: Schema,
+    pub(crate) equal_rates: bool,
+    pub(crate) settings: usize,
+    pub(crate) stories: BTreeMap<String, Story>,
+    pub(crate) known: BTreeMap<u64, Known>,
+    /// The state as the store holds it.
+    pub(crate) stored: Option<Arc<Stored>>,
+    pub(crate) tenures: Vec<(String, u64, String)>,
+    /// `acquireTime` of the last.
+    pub(crate) acquired: String,
+    pub(crate) state_tenure: usize,
+    pub(crate) component_tenure: BTreeMap<String, usize>,
+    /// Components that somebody made by hand and no command has written since.
+    pub(crate) foreign: BTreeSet<String>,
+    /// Components that exist and are not being deleted.
+    pub(crate) stands: BTreeSet<String>,
+    pub(crate) state_lost: bool,
+    pub(crate) lease_touched: bool,
+    /// A wall clock was changed.
+    pub(crate) clocks_turned: bool,
+    /// True time.
+    pub(crate) now: Timestamp,
+}
+
+impl Checker {
+    /// A history that has not begun.
+    #[must_use]
+    pub fn new(schema: Schema, equal_rates: bool, settings: usize) -> Self {
+        Self {
+            violation: None,
+            schema,
+            equal_rates,
+            settings,
+            stories: BTreeMap::new(),
+            known: BTreeMap::new(),
+            stored: None,
+            tenures: vec![(String::new(), 0, String::new())],
+            acquired: String::new(),
+            state_tenure: 0,
+            component_tenure: BTreeMap::new(),
+            foreign: BTreeSet::new(),
+            stands: BTreeSet::new(),
+            state_lost: false,
+            lease_touched: false,
+            clocks_turned: false,
+            now: true_time(0),
+        }
+    }
+
+    /// An invariant is broken; the first one counts.
+    pub fn broken(&mut self, invariant: &'static str, what: String) {
+        self.violation.get_or_insert(Violation { invariant, what });
+    }
+
+    /// Somebody is about to delete or overwrite state or Lease.
+    pub fn will_lose(&mut self, trouble: Trouble) {
+        match trouble {
+            Trouble::StateDeleted | Trouble::StateEdited => self.state_lost = true,
+            _ => self.lease_touched = true,
+        }
+    }
+
+    /// A wall clock is about to be changed.
+    pub fn turns_clock(&mut self) {
+        self.clocks_turned = true;
+    }
+
+    /// Whether this run is counted apart.
+    #[must_use]
+    pub fn lossy(&self) -> bool {
+        self.state_lost || self.lease_touched
+    }
+
+    pub(crate) fn offline_after(&self) -> Duration {
+        Duration::from_secs(SETTINGS[self.settings].offline_s)
+    }
+
+    /// The story of a command of the manager's.
+    pub(crate) fn story(&mut self, id: &str, manager: &Manager) -> &mut Story {
+        self.stories.entry(id.to_owned()).or_insert_with(|| {
+            manager.command(id).map_or_else(Story::default, |command| Story {
+                name: command.name.clone(),
+                operation: command.operation.clone(),
+                sequence: command.sequence,
+                ..Story::default()
+            })
+        })
+    }
+
+    /// A call leaves.
+    pub fn sent(
+        &mut self,
+        replica: &Replica,
+        process: u64,
+        thread: usize,
+        request: &Request,
+        manager: &Manager,
+    ) -> Sender {
+        let tenure = replica.tenure();
+        let tenure_place = tenure.as_ref().map_or(0, |tenure| {
+            let key = (tenure.holder.clone(), u64::from(tenure.transitions), tenure.lease_uid.clone());
+            self.tenures.iter().rposition(|known| *known == key).unwrap_or(0)
+        });
+        let mut sender = Sender {
+            process,
+            thread,
+            tenure: tenure_place,
+            sent: replica.life.monotonic(),
+            ..Sender::default()
+        };
+        let Some(body) = &request.body else { return sender };
+        if request.path == "/v1/cluster-agent/receipts" {
+            self.receipt_leaves(body);
+        }
+        if thread != LEADER {
+            return sender;
+        }
+        if tenure.is_none() {
+            self.broken("a write is sent only with the permission to act", request.path.clone());
+        }
+        if request.path.contains("/configmaps") {
+            let object: Value = serde_json::from_slice(body).unwrap_or_default();
+            sender.writes = Stored::read(&object).map(Arc::new);
+            if let Some(next) = sender.writes.clone() {
+                self.known.entry(process).or_default().ended = None;
+                self.accepting(replica, process, &next, manager, tenure.map(|t| t.since));
+            }
+        } else if request.path.contains("/managedcomponents") {
+            self.writing(process, request, body, &mut sender);
+        }
+        sender
+    }
+
+    fn writing(&mut self, process: u64, request: &Request, body: &[u8], sender: &mut Sender) {
+        let body: Value = serde_json::from_slice(body).unwrap_or_default();
+        let path = request.path.split('?').next().unwrap_or("");
+        let name = match request.method {
+            Method::Post => body["metadata"]["name"].as_str().unwrap_or(""),
+            _ => path.rsplit('/').next().unwrap_or(""),
+        };
+        let known = self.known.entry(process).or_default();
+        let late =
+            known.ended.is_some_and(|since| sender.sent.saturating_sub(since) > Duration::from_millis(200));
+        let under: Vec<String> =
+            known.view.iter().flat_map(|view| view.accepted(name)).map(|entry| entry.id.clone()).collect();
+        let ordered = known.component_read.get(name).is_some_and(|read| known.lease_read >= Some(*read));
+        if !ordered {
+            let what = format!("{name}: the Lease was not read after it");
+            self.broken("a component is written after it was read, and then the Lease", what);
+        }
+        if late {
+            self.broken("no outcome is held back for others for more than 200 ms", name.to_owned());
+        }
+        if under.len() > 1 {
+            self.broken("of one name one command is under way", name.to_owned());
+        }
+        sender.under = under.into_iter().next();
+        if sender.under.is_none() {
+            self.keeping(process, name, request.method, sender);
+            return;
+        }
+        sender.ends = match request.method {
+            Method::Post => true,
+            Method::Put => sender.under.as_deref().is_some_and(|id| command_of(&body) == Some(id)),
+            Method::Get | Method::Delete | Method::Patch => false,
+        };
+    }
+
+    /// A write that belongs to no accepted command: a repair, or the removal of a late create.
+    fn keeping(&mut self, process: u64, name: &str, method: Method, sender: &mut Sender) {
+        let view = self.known.get(&process).and_then(|known| known.view.as_ref());
+        let component = view.map(|view| view.components[name].clone()).unwrap_or_default();
+        sender.mark = component.pointer("/mark/sequence").and_then(Value::as_u64).unwrap_or(0);
+        let desired = component.pointer("/desired/envelope/payload/command_id").and_then(Value::as_str);
+        match (method, desired) {
+            (Method::Delete, _) => sender.act = Act::Sweep,
+            (_, Some(id)) => {
+                sender.act = Act::Repair;
+                sender.under = Some(id.to_owned());
+            }
+            (_, None) => {
+                let what = format!("{name}: neither accepted nor desired in the state as it was read");
+                self.broken("a component is written only for an accepted command or what is desired", what);
+            }
+        }
+    }
+
+    /// A call of the leader thread has landed: what its answer will show.
+    pub fn seen(&mut self, sender: &mut Sender, path: &str) {
+        if sender.thread == LEADER && path.contains("/configmaps") {
+            sender.view = Some(self.stored.clone());
+        }
+    }
+
+    /// An answer has arrived whole.
+    pub fn answered(&mut self, sender: &Sender, peer: Peer, status: u16) {
+        if !(200..300).contains(&status) {
+            return;
+        }
+        let known = self.known.entry(sender.process).or_default();
+        match peer {
+            Peer::Gateway => known.answered = known.answered.max(Some(sender.sent)),
+            Peer::Kube => {
+                if let Some(view) = &sender.view {
+                    known.view.clone_from(view);
+                    // Read anew, it goes on from what the cluster holds.
+                    known.ended = None;
+                }
+            }
+        }
+    }
+
+    /// The leader thread has read the Lease or a component; the answer came at `now` (monotonic).
+    pub fn read(&mut self, sender: &Sender, path: &str, status: u16, now: Duration) {
+        if sender.thread != LEADER {
+            return;
+        }
+        let known = self.known.entry(sender.process).or_default();
+        let name = path.rsplit('/').next().unwrap_or("").to_owned();
+        if path.contains("/leases/") && status == 200 {
+            known.lease_read = Some(sender.sent);
+        } else if path.contains("/managedcomponents/") && matches!(status, 200 | 404) {
+            known.component_read.insert(name, now);
+        }
+    }
+
+    /// A write that ends its command was answered at `now` (monotonic).
+    pub fn ended(&mut self, sender: &Sender, status: u16, now: Duration) {
+        if sender.ends && (200..300).contains(&status) {
+            self.known.entry(sender.process).or_default().ended.get_or_insert(now);
+        }
+    }
+
+    /// The store has changed.
+    pub fn effect(&mut self, effect: &Effect, sender: Option<&Sender>, manager: &Manager, stats: &mut Stats) {
+        match effect.kind {
+            Kind::Lease => self.lease_changed(effect, stats),
+            Kind::ConfigMap if effect.name == STATE => self.state_changed(effect, sender, manager, stats),
+            Kind::ConfigMap => {}
+            Kind::Component => self.component_changed(effect, sender, manager, stats),
+        }
+    }
+
+    /// A receipt has landed at the manager, which answered with `status`.
+    pub fn receipt_landed(&mut self, body: &[u8], status: u16) {
+        let receipt: Value = serde_json::from_slice(body).unwrap_or_default();
+        let has_it =
+            status == 200 && (receipt["recorded"] == true || receipt["original"]["recorded"] == true);
+        let never = status == 404 || status == 403;
+        if let Some(story) = receipt["command_id"].as_str().and_then(|id| self.stories.get_mut(id)) {
+            story.acknowledged |= has_it || never;
+        }
+    }
+}
+
+/// The command that an object says it was written by.
+pub(crate) fn command_of(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/annotations/platform.navin.ai~1command-id")?.as_str()
+}

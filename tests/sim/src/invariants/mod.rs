@@ -1,0 +1,42 @@
+//! What must hold after every step; the numbers are those of the design's list.
+
+mod component;
+mod end;
+mod state;
+
+use crate::api::Schema;
+use serde_json::Value;
+
+/// Largest value of a ConfigMap, in bytes.
+const STATE_LIMIT: usize = 1_048_576;
+
+const NONCE: &str =
+    "1: a nonce is executed for at most one command, and its first recorded receipt never changes";
+const ALLOWED: &str = "2: no command changes anything that was not, when accepted, authentic, in its window and allowed by the link";
+const STATUS: &str =
+    "3: every command ends with one recorded status at the manager, and that is what happened in the cluster";
+const SPEC: &str = "4: each component is as the highest sequence that succeeded for its name says";
+const ONE: &str = "5: with clocks of equal rate no two replicas believe at once that they may act";
+const FENCED: &str = "5: no write of a former leader takes effect after the next leader's first write";
+const KEPT: &str = "6: what was recorded is kept until the manager acknowledged it and its window is past";
+const SIZE: &str = "7: the state never exceeds its limit, and nothing recorded is dropped to make room";
+const NAMED: &str = "8: a component that no command ever named is never written";
+
+fn spec(object: Option<&Value>) -> Option<Value> {
+    object.map(|object| object["spec"].clone())
+}
+
+fn created_of(object: &Value) -> Option<u64> {
+    object.pointer("/metadata/annotations/platform.navin.ai~1created")?.as_str()?.parse().ok()
+}
+
+/// A spec as the cluster makes it.
+fn shaped(mut spec: Value, schema: Schema) -> Value {
+    if schema.default && spec.get("replicas").is_none() {
+        spec["replicas"] = Value::from(1);
+    }
+    if schema.admission {
+        spec["admitted"] = Value::from(true);
+    }
+    spec
+}

@@ -1,0 +1,34 @@
+//! The agent's own code in a simulated cluster.
+//!
+//! Two or three replicas, each thread of them one coroutine, run against a model of the API server and of the
+//! manager, in virtual time and in an order that a seed decides. Processes crash, calls are lost, delayed and
+//! doubled, clocks step, and after every step the invariants of the design are checked.
+//!
+//! In reading order: [`world`] (the scheduler), `calls` and `events` (what happens), [`replica`] and [`thread`]
+//! (the agent in it), [`api`] and [`manager`] (the models), [`faults`] and [`workload`] (the plan), [`checker`]
+//! and `invariants` (what must hold), `shrink` (why it did not).
+
+mod answers;
+pub mod api;
+mod calls;
+pub mod chance;
+pub mod checker;
+mod events;
+pub mod faults;
+pub mod history;
+pub mod host;
+pub mod identity;
+mod invariants;
+pub mod manager;
+mod queue;
+pub mod replica;
+mod running;
+pub mod shrink;
+pub mod speech;
+pub mod stats;
+pub mod stored;
+mod streams;
+pub mod thread;
+pub mod trace;
+pub mod workload;
+pub mod world;

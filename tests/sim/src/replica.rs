@@ -1,0 +1,263 @@
+//! A replica: the agent's own parts, wired as `agent.rs` wires them, each thread's loop around its `step`.
+
+use crate::chance;
+use crate::host::{Host, Life};
+use crate::identity::NAMESPACE;
+use crate::thread::{Line, Peer, Port, Thread};
+use navin_cluster_agent::board::Board;
+use navin_cluster_agent::clock::Clock;
+use navin_cluster_agent::elector::Elector;
+use navin_cluster_agent::event::Event;
+use navin_cluster_agent::gateway::{Contact, Gateway};
+use navin_cluster_agent::http::Http;
+use navin_cluster_agent::identity::{Current, Identity};
+use navin_cluster_agent::kube::Kube;
+use navin_cluster_agent::leader::{Leader, World};
+use navin_cluster_agent::leadership::{Permit, Tenure};
+use navin_cluster_agent::notices::{Crier, Notices};
+use navin_cluster_agent::outbox::{Outbox, Queue};
+use navin_cluster_agent::poll::{Polled, Poller};
+use navin_cluster_agent::reporter::{self, Reporter};
+use navin_cluster_agent::rules::backoff::Backoff;
+use navin_cluster_agent::rules::messages::Source;
+use navin_cluster_agent::watch::{self, Watcher};
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::time::Duration;
+
+/// Events that wait for the leader thread. More than the agent's 64: a full channel would block the one
+/// thread that all coroutines run on.
+const EVENTS: usize = 4_096;
+/// How long the release waits for the leader thread to end.
+const RELEASE_WAIT: Duration = Duration::from_secs(4);
+/// Longest sleep of what waits for an event.
+const IDLE: Duration = Duration::from_hours(1);
+
+/// The threads of a replica, in the order of [`Replica::threads`].
+pub const ROLES: [&str; 7] = ["lease", "leader", "poll", "outbox", "reporter", "watch", "events"];
+/// The index of the leader thread.
+pub const LEADER: usize = 1;
+
+/// One process of the agent.
+pub struct Replica {
+    /// The pod's name.
+    pub pod: String,
+    /// `holderIdentity`
+    pub holder: String,
+    /// Clocks and death.
+    pub life: Arc<Life>,
+    /// The permission to act, as its threads see it.
+    pub permit: Arc<Permit>,
+    /// Its coroutines.
+    pub threads: Vec<Thread>,
+}
+
+impl Replica {
+    /// Starts a process on `host` as the pod `pod` with the uid `uid`.
+    #[must_use]
+    pub fn start(host: &Arc<Host>, identity: &Arc<Identity>, pod: &str, uid: &str, seed: u64) -> Self {
+        let life = Arc::new(Life::new(Arc::clone(host)));
+        let ports: Vec<Arc<Port>> =
+            (0..ROLES.len()).map(|n| Port::new(Arc::clone(&life), chance::mix(seed, n as u64))).collect();
+        let [lease, lead, poll, out, report, look, cry] =
+            [0, 1, 2, 3, 4, 5, 6].map(|n: usize| Arc::clone(&ports[n]));
+        let config = &identity.config;
+        let current = Arc::new(Current::new(Arc::clone(identity)));
+        let term = config.lease_duration();
+        let kube = |port: &Arc<Port>| Kube::new(line(port, Peer::Kube), NAMESPACE, term / 3);
+        let (permit, contact) = (Arc::new(Permit::default()), Arc::new(Contact::default()));
+        let (queue, board) = (Arc::new(Queue::default()), Arc::new(Board::default()));
+        let notices = Arc::new(Notices::default());
+        let gateway =
+            |port: &Arc<Port>| Gateway::new(line(port, Peer::Gateway), clock(port), Arc::clone(&contact));
+        let (events, inbox) = sync_channel(EVENTS);
+        let holder = format!("{pod}_{uid}");
+        let elector = Elector::new(
+            kube(&lease),
+            clock(&lease),
+            Arc::clone(&permit),
+            events.clone(),
+            holder.clone(),
+            term,
+        );
+        let leader = Leader::new(World {
+            kube: kube(&lead),
+            clock: clock(&lead),
+            permit: Arc::clone(&permit),
+            contact: Arc::clone(&contact),
+            outbox: Arc::clone(&queue),
+            board: Arc::clone(&board),
+            notices: Arc::clone(&notices),
+            desk: Arc::default(),
+            trust: identity.trust(),
+            replica: pod.to_owned(),
+            pace: Cell::default(),
+        });
+        let poller = Poller {
+            gateway: gateway(&poll),
+            clock: clock(&poll),
+            permit: Arc::clone(&permit),
+            leader: events.clone(),
+            identity: Arc::clone(&current),
+            backoff: Backoff::default(),
+        };
+        let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());
+        let reporter = Reporter {
+            kube: kube(&report),
+            gateway: gateway(&report),
+            contact: Arc::clone(&contact),
+            clock: clock(&report),
+            board: Arc::clone(&board),
+            leader: events.clone(),
+            notices: Arc::clone(&notices),
+            identity: Arc::clone(&current),
+            replica: pod.to_owned(),
+            progress: reporter::Progress::default(),
+        };
+        let watcher = Watcher {
+            kube: kube(&look),
+            clock: clock(&look),
+            permit: Arc::clone(&permit),
+            leader: events,
+            board: Arc::clone(&board),
+            progress: watch::Progress::default(),
+        };
+        let (talk, id) = (Arc::clone(&notices), Some(uid.to_owned()));
+        let crier = Crier::new(kube(&cry), clock(&cry), talk, pod.to_owned(), id);
+        let shared = |port: &Arc<Port>| (Arc::clone(port), Arc::clone(&permit));
+        let threads = vec![
+            Thread::new(Arc::clone(&lease), elect(elector, shared(&lease))),
+            Thread::new(Arc::clone(&lead), lead_on(leader, inbox, shared(&lead))),
+            Thread::new(Arc::clone(&poll), poll_on(poller, shared(&poll))),
+            Thread::new(Arc::clone(&out), send_on(outbox, queue, shared(&out))),
+            Thread::new(Arc::clone(&report), report_on(reporter, board, shared(&report))),
+            Thread::new(Arc::clone(&look), watch_on(watcher, shared(&look))),
+            Thread::new(Arc::clone(&cry), cry_on(crier, notices, shared(&cry))),
+        ];
+        Self { pod: pod.to_owned(), holder, life, permit, threads }
+    }
+
+    /// The tenure under which it believes that it may act now.
+    #[must_use]
+    pub fn tenure(&self) -> Option<Arc<Tenure>> {
+        if self.life.dead() {
+            return None;
+        }
+        self.permit.tenure(self.life.monotonic())
+    }
+}
+
+type Shared = (Arc<Port>, Arc<Permit>);
+
+fn line(port: &Arc<Port>, peer: Peer) -> Arc<dyn Http> {
+    Arc::new(Line { port: Arc::clone(port), peer })
+}
+
+fn clock(port: &Arc<Port>) -> Arc<dyn Clock> {
+    Arc::clone(port) as Arc<dyn Clock>
+}
+
+fn elect(mut elector: Elector, (port, permit): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() && !permit.closing() {
+            let pause = elector.step();
+            port.wait(pause, || permit.closing());
+        }
+        let stopped = || permit.await_leader_stopped(Duration::ZERO);
+        port.wait(RELEASE_WAIT, stopped);
+        if !port.dead() {
+            elector.end(stopped());
+        }
+    }
+}
+
+fn lead_on(mut leader: Leader, events: Receiver<Event>, (port, permit): Shared) -> impl FnOnce() + Send {
+    move || {
+        let mut pause = Duration::ZERO;
+        while !port.dead() && !permit.closing() {
+            let mut first = None;
+            port.wait(pause, || {
+                first = events.try_recv().ok();
+                first.is_some() || permit.closing()
+            });
+            for event in first.into_iter().chain(events.try_iter()) {
+                leader.handle(event);
+            }
+            if port.dead() {
+                return;
+            }
+            pause = leader.work();
+        }
+        drop(events);
+        permit.leader_has_stopped();
+    }
+}
+
+fn poll_on(mut poller: Poller, (port, permit): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() && !permit.closing() {
+            if permit.tenure(port.now()).is_none() {
+                port.wait(IDLE, || permit.closing() || permit.tenure(port.now()).is_some());
+                continue;
+            }
+            match poller.step() {
+                Polled::Pause(pause) => port.sleep(pause),
+                Polled::Commands(envelopes) => {
+                    let (taken, wait) = sync_channel(0);
+                    let event = Event::Delivered { envelopes, source: Source::Gateway, taken };
+                    if poller.leader.send(event).is_ok() {
+                        port.wait(IDLE, || wait.try_recv() == Err(TryRecvError::Disconnected));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn send_on(mut outbox: Outbox, queue: Arc<Queue>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() {
+            let pause = outbox.step();
+            port.wait(pause, || queue.news());
+        }
+    }
+}
+
+fn report_on(mut reporter: Reporter, board: Arc<Board>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() {
+            let pause = reporter.step();
+            port.wait(pause, || board.news());
+        }
+    }
+}
+
+fn watch_on(mut watcher: Watcher, (port, permit): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() && !permit.closing() {
+            if permit.tenure(port.now()).is_none() {
+                watcher.not_leading();
+                port.wait(IDLE, || permit.closing() || permit.tenure(port.now()).is_some());
+                continue;
+            }
+            let pause = watcher.step();
+            port.sleep(pause);
+        }
+    }
+}
+
+fn cry_on(mut crier: Crier, notices: Arc<Notices>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() {
+            let pause = crier.step();
+            port.wait(pause, || notices.news());
+        }
+    }
+}
+
+/// The uid of a pod, by its number.
+#[must_use]
+pub fn pod_uid(number: u64) -> String {
+    format!("00000000-0000-4000-8000-{number:012}")
+}
