@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Where and how to call.
 #[derive(Args)]
 pub(crate) struct Server {
-    /// Address of the REST API: https://host[:port]
+    /// Address of the REST API: https://HOST:PORT
     #[arg(
         long = "server",
         value_name = "URL",
@@ -85,7 +85,7 @@ pub(crate) enum OperatorTask {
         /// Whose.
         #[command(flatten)]
         target: Target,
-        /// Where the agent calls: https://host[:port]
+        /// Where the agent calls: https://HOST:PORT
         #[arg(long, value_name = "URL")]
         gateway_url: String,
     },
