@@ -142,7 +142,7 @@ async fn make_token(database: &Database, tenant: &str) -> Result<(), Failure> {
     let tenant_id = label("--tenant", tenant)?;
     let store = Store::open(database).await?;
     let secret = format!("navin_{}", random_text::<TOKEN_BYTES>()?);
-    let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id };
+    let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id, revoked_at: None };
     store.add_token(&token, &sha256_hex(secret.as_bytes())).await?;
     store.close().await;
     print(&format!("{secret}\n"))

@@ -88,6 +88,9 @@ pub(crate) enum OperatorTask {
         /// Where the agent calls: https://HOST:PORT
         #[arg(long, value_name = "URL")]
         gateway_url: String,
+        /// Another number of the agent's configuration, such as offline_after_s=300; may be repeated
+        #[arg(long = "set", value_name = "NAME=N")]
+        settings: Vec<String>,
     },
     /// Prints the YAML of all that the agent needs but its identity, for kubectl apply -f -
     Manifests {

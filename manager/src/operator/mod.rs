@@ -37,8 +37,14 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
         OperatorTask::ImportRbac(target) => {
             show::text(&Client::new(&target.server)?.get_text(&target.path("import-rbac"))?)
         }
-        OperatorTask::Identity { target, gateway_url } => {
-            let body = json!({ "gateway_url": gateway_url });
+        OperatorTask::Identity { target, gateway_url, settings } => {
+            let mut body = json!({ "gateway_url": gateway_url });
+            for setting in settings {
+                let (name, number) = setting.split_once('=').unwrap_or((&setting, ""));
+                let number: u64 =
+                    number.parse().map_err(|_| Trouble::Usage("--set: expected NAME=N".to_owned()))?;
+                body[name] = number.into();
+            }
             let issued = Client::new(&target.server)?.post(&target.path("agent"), &body)?;
             match target.server.output {
                 Form::Table => show::text(issued["secret_yaml"].as_str().unwrap_or_default()),

@@ -94,6 +94,7 @@ fn without_a_good_token_every_call_is_refused_but_those_that_need_none() {
     }
     let audited = walk.manager.audit(&folder.token("acme"));
     assert!(audited.contains(&format!("token.revoke done {id} ")), "{audited:?}");
+    assert!(audited.contains(&"rest.get refused /api/v1/audit revoked token".to_owned()), "{audited:?}");
 }
 
 #[test]

@@ -66,8 +66,12 @@ fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
     assert!(shell.prints(&["manifests", "--image", &image], 0).contains("kind: Deployment"));
     let secret = shell.prints(&["identity", "--gateway-url", &manager.gateway], 0);
     assert!(secret.contains("kind: Secret"));
-    let issued = shell.prints(&["identity", "--gateway-url", &manager.gateway, "-o", "json"], 0);
-    let agent = Agent::new(&serde_json::from_str(&issued).unwrap(), &manager.gateway);
+    let set = ["identity", "--gateway-url", &manager.gateway, "-o", "json", "--set", "poll_wait_s=7"];
+    let issued: Value = serde_json::from_str(&shell.prints(&set, 0)).unwrap();
+    assert_eq!(issued["config"]["payload"]["poll_wait_s"], 7);
+    shell.prints(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait_s=31"], 1);
+    shell.prints(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait_s"], 2);
+    let agent = Agent::new(&issued, &manager.gateway);
 
     let answered = answer_one(agent.clone(), "succeeded");
     let table = shell.prints(&["apply", "web", "-f", "-", "--wait", "--timeout", "40"], 0);
