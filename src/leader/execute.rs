@@ -96,7 +96,7 @@ impl Leader {
         let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now).take(TOGETHER);
         let planned: Vec<Planned> = due.filter_map(|(index, task)| plan(world, index, task)).collect();
         let room = TOGETHER.saturating_sub(planned.len());
-        let checks = reign.keeper.plan(world, reign.store.state(), room);
+        let checks = reign.keeper.plan(world, reign.store.state(), room, HELD_BACK);
         if !planned.is_empty() || !checks.is_empty() {
             store::still_ours(world, &reign.tenure)?;
         }
@@ -114,13 +114,15 @@ impl Leader {
         if record(world, reign)? {
             self.judge_at = Duration::ZERO;
         }
-        // What is kept is restored after what was commanded; a batch that took long is read anew.
+        // What is kept is restored after what was commanded: at least one, however long all this took, and
+        // what is left when they take long is read anew.
+        let since = world.clock.monotonic();
         for check in checks {
             store::may_act(world, &reign.tenure)?;
-            if world.clock.monotonic().saturating_sub(now) >= HELD_BACK {
+            reign.keeper.send(world, check);
+            if world.clock.monotonic().saturating_sub(since) >= HELD_BACK {
                 break;
             }
-            reign.keeper.send(world, check);
         }
         let now = world.clock.monotonic();
         let due = reign.tasks.iter().map(Task::due).chain(reign.keeper.due());

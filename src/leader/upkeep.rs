@@ -118,10 +118,13 @@ impl Keeper {
         publish(world, state, name, kept);
     }
 
-    /// Looks at up to `most` names that are due; the writes that follow.
-    pub(super) fn plan(&mut self, world: &World, state: &State, most: usize) -> Vec<Check> {
+    /// Looks at up to `most` names that are due, while it takes no longer than `limit`; the writes that
+    /// follow.
+    pub(super) fn plan(&mut self, world: &World, state: &State, most: usize, limit: Duration) -> Vec<Check> {
         let now = world.clock.monotonic();
+        let in_time = || world.clock.monotonic().saturating_sub(now) < limit;
         let due = self.0.iter_mut().filter(|(_, kept)| kept.due.is_some_and(|due| due <= now)).take(most);
+        let due = due.take_while(|_| in_time());
         due.filter_map(|(name, kept)| look(world, state, name, kept)).collect()
     }
 
