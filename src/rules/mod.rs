@@ -24,6 +24,7 @@ pub mod messages;
 pub mod names;
 pub mod pace;
 pub mod report;
+pub mod said;
 pub mod state;
 pub mod upkeep;
 #[cfg(test)]
