@@ -7,6 +7,7 @@ use super::World;
 use crate::kube::{KubeError, Object, state as configmap};
 use crate::leadership::Tenure;
 use crate::rules::backoff::Backoff;
+use crate::rules::said::Said;
 use crate::rules::state::State;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +85,7 @@ pub(super) fn write(
     before: &State,
     text: &str,
 ) -> Result<Object, Stop> {
-    let mut backoff = Backoff::default();
+    let (mut backoff, mut trouble) = (Backoff::default(), Said::default());
     loop {
         may_act(world, tenure)?;
         let mut pace = world.pace.take();
@@ -113,7 +114,9 @@ pub(super) fn write(
                 return Err(Stop::Unusable(error.to_string()));
             }
             Err(error @ (KubeError::Unavailable { .. } | KubeError::Unanswered { .. })) => {
-                log::warn!("state write repeated: error={:?}", error.to_string());
+                let text = format!("state write repeated: error={:?}", error.to_string());
+                let news = trouble.is_news(&text, world.clock.monotonic());
+                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
                 world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
             }
         }
