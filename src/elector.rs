@@ -7,6 +7,7 @@ use crate::kube::lease::{self, Holding};
 use crate::kube::{Kube, KubeError, Object, state as configmap};
 use crate::leadership::{Permit, Tenure};
 use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, micro_time};
+use crate::rules::said::Said;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -15,8 +16,6 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(1_500);
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
-/// How often the same trouble is said.
-const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
@@ -37,8 +36,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
-    /// What went wrong last, and when it was said.
-    trouble: Option<(String, Duration)>,
+    /// What went wrong last.
+    trouble: Said,
 }
 
 impl Elector {
@@ -53,7 +52,8 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, trouble: None }
+        let (observer, trouble) = (Observer::new(), Said::default());
+        Self { kube, clock, permit, leader, me, observer, held: None, trouble }
     }
 
     /// Our `holderIdentity`.
@@ -137,7 +137,7 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
-                self.trouble = None;
+                self.trouble.over();
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
@@ -228,7 +228,7 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
-                self.trouble = None;
+                self.trouble.over();
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
@@ -243,15 +243,13 @@ impl Elector {
 
     /// Says what does not work: at once where it is something new, else once a minute.
     fn trouble(&mut self, what: &str, error: &KubeError) {
-        let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
-        let same = |(said, at): &(String, Duration)| *said == text && now.saturating_sub(*at) < SAY_AGAIN;
-        if self.trouble.as_ref().is_some_and(same) {
+        let text = format!("{what} error={:?}", error.to_string());
+        if !self.trouble.is_news(&text, self.clock.monotonic()) {
             return log::debug!("{text}");
         }
         // A conflict says that another was faster, which is nothing bad.
         let faster = matches!(error, KubeError::Conflict(_));
         log::log!(if faster { log::Level::Info } else { log::Level::Warn }, "{text}");
-        self.trouble = Some((text, now));
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {

@@ -26,6 +26,7 @@ use crate::outbox;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::pace::Pace;
+use crate::rules::said::Said;
 use crate::rules::verdict::Trust;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -107,6 +108,11 @@ pub struct Leader {
     opened: Option<Arc<Tenure>>,
     /// When what waits in the queue is judged again; at once after a delivery or an outcome.
     judge_at: Duration,
+    /// Why no takeover succeeds, and that the pace of the state's writes is reached.
+    trouble: Said,
+    held_up: Said,
+    /// More was delivered than can wait, since the queue was empty.
+    overflowed: bool,
 }
 
 impl Leader {
@@ -120,6 +126,9 @@ impl Leader {
             retake_at: Duration::ZERO,
             opened: None,
             judge_at: Duration::ZERO,
+            trouble: Said::default(),
+            held_up: Said::default(),
+            overflowed: false,
         }
     }
 
@@ -169,7 +178,9 @@ impl Leader {
             return;
         }
         if self.queue.len() >= QUEUE_MOST {
-            log::warn!("queue full: a command is left to its sender");
+            if !std::mem::replace(&mut self.overflowed, true) {
+                log::warn!("queue full: commands are left to their sender");
+            }
             if let Some(ticket) = delivery.ticket {
                 self.world.desk.reply(ticket, Reply::Later);
             }
@@ -190,7 +201,9 @@ impl Leader {
         match self.rule(&tenure) {
             Ok(pause) => pause,
             Err(stop) => {
-                log::warn!("stepping back: {stop}");
+                let now = self.world.clock.monotonic();
+                let news = self.trouble.is_news(&stop.to_string(), now);
+                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "stepping back: {stop}");
                 if let Stop::StateChanged(_) = &stop {
                     self.world.notices.warning("StateConflict", About::Pod, &stop.to_string());
                 }
@@ -224,10 +237,14 @@ impl Leader {
                 return Ok(self.retake_at.saturating_sub(now));
             }
             self.take_over(tenure)?;
+            self.trouble.over();
         }
+        self.overflowed &= !self.queue.is_empty();
         let pause = store::pause(&self.world);
         if !pause.is_zero() {
-            log::warn!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
+            let text = format!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
+            let news = self.held_up.is_news(&text, self.world.clock.monotonic());
+            log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
             return Ok(pause);
         }
         self.watch_link()?;

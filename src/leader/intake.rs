@@ -82,11 +82,12 @@ impl Leader {
             batch.judge(world, delivery, link, now);
         }
         self.queue = batch.later;
+        let changed = batch.next != *reign.store.state();
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
-        if world.board.full(batch.full) && batch.full {
-            let message = "the state is full: commands are left to their sender until receipts are taken";
-            world.notices.warning("StateFull", About::Pod, message);
+        // What is full stays so until it changes; each command that waits comes again and again.
+        if batch.full || changed {
+            say_full(world, batch.full);
         }
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
@@ -110,6 +111,19 @@ impl Leader {
     }
 }
 
+/// Tells once that the state takes no more commands, and once that it does again.
+fn say_full(world: &World, full: bool) {
+    match (world.board.full(full), full) {
+        (true, true) => {
+            let message = "the state is full: commands are left to their sender until receipts are taken";
+            log::warn!("state full: commands are left to their sender");
+            world.notices.warning("StateFull", About::Pod, message);
+        }
+        (true, false) => log::info!("state full no more"),
+        (false, _) => {}
+    }
+}
+
 impl Batch {
     fn judge(&mut self, world: &World, delivery: Delivery, link: Link, now: Duration) {
         let wall = world.clock.wall();
@@ -129,7 +143,7 @@ impl Batch {
             }
             Verdict::NameBusy(_) | Verdict::Connecting => self.later.push_back(delivery),
             Verdict::Full => {
-                log::warn!("state full: a command is left to its sender");
+                log::debug!("state full: a command is left to its sender");
                 self.full = true;
                 self.reply(delivery.ticket, || FileReply::Later);
             }
