@@ -2,7 +2,6 @@
 
 use crate::support::{Folder, Manager};
 use navin_test_support::{Api, Cluster};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 fn yaml(manager: &Manager, token: &str, path: &str) -> String {
@@ -157,8 +156,7 @@ fn the_manifests_are_taken_by_a_real_api_server_and_fit_their_cluster() {
     manager.get(&token, path).expect(400);
     let image = format!("registry.example:5000/navin/agent@sha256:{}", "0a".repeat(32));
     let text = yaml(&manager, &token, &format!("{path}?image={image}"));
-    let documents = serde_yaml_ng::Deserializer::from_str(&text);
-    let objects: Vec<Value> = documents.map(|document| Value::deserialize(document).unwrap()).collect();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     for kind in [
         "Namespace",
