@@ -13,6 +13,12 @@ const MOST: usize = 256;
 pub struct Said(VecDeque<(String, Duration)>);
 
 impl Said {
+    /// How much was said of late.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether `what` is to be said at `now` (monotonic): the first time, and then once a minute.
     pub fn is_news(&mut self, what: &str, now: Duration) -> bool {
         while self.0.front().is_some_and(|(_, at)| now.saturating_sub(*at) >= AGAIN) {
