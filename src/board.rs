@@ -95,6 +95,7 @@ impl Board {
     /// This replica does not lead any more.
     pub fn stepped_down(&self) {
         self.lock().reign = None;
+        self.unlisted();
     }
 
     /// The state as it was last written.
@@ -149,19 +150,18 @@ impl Board {
 
     /// How `name` stands; none where nothing is wanted of it any more.
     pub fn stands(&self, name: &ComponentName, condition: Option<Condition>) {
-        let trouble = |condition: &Option<Condition>| condition.as_ref().and_then(|c| c.trouble.clone());
         let mut shown = self.lock();
-        let now = trouble(&condition);
         let conditions = Arc::make_mut(&mut shown.conditions);
-        let before = match condition {
+        if conditions.get(name) == condition.as_ref() {
+            return;
+        }
+        match condition {
             Some(condition) => conditions.insert(name.clone(), condition),
             None => conditions.remove(name),
         };
-        if trouble(&before) != now {
-            shown.status_changed = true;
-            shown.news = true;
-            self.changed.notify_all();
-        }
+        shown.status_changed = true;
+        shown.news = true;
+        self.changed.notify_all();
     }
 
     /// Asks for an inventory whose reading begins after this; the number that its
@@ -182,7 +182,7 @@ impl Board {
             .map(|(sighting, status)| (sighting.name.clone(), (sighting, status).into()));
         let found: BTreeMap<String, Live> = found.collect();
         let mut live = self.live();
-        let differs = live.as_ref().is_some_and(|live| *live != found);
+        let differs = live.as_ref() != Some(&found);
         *live = Some(found);
         drop(live);
         if differs {

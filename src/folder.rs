@@ -5,11 +5,17 @@
 //! all.
 
 use crate::rules::inbox::receipt_name;
+use jiff::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// Most names that are looked at for what was left.
+const SWEEP_MOST: usize = 100_000;
+/// Age at which a temporary file was left, in seconds: nobody writes one for as long.
+const SWEEP_AFTER_S: i64 = 600;
 
 /// What tells one content of a file from another, without reading it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,6 +89,20 @@ impl DirFolder {
     #[must_use]
     pub fn new(path: &Path) -> Self {
         Self { path: path.to_owned(), random: SystemRandom::new() }
+    }
+
+    /// Removes what a process that was killed while it wrote has left: our temporary files that have not
+    /// changed for ten minutes at `now`. What cannot be removed harms nobody.
+    pub fn sweep(&self, now: Timestamp) {
+        let Ok(found) = fs::read_dir(&self.path) else { return };
+        for name in found.take(SWEEP_MOST).flatten().filter_map(|entry| entry.file_name().into_string().ok())
+        {
+            let Some(entry) = self.look(&name).filter(|_| is_temporary(&name)) else { continue };
+            if now.as_second().saturating_sub(entry.stamp.changed.0) >= SWEEP_AFTER_S {
+                log::debug!("left by a process that was killed, removed file={name:?}");
+                drop(self.remove(&name));
+            }
+        }
     }
 
     /// A name that nobody can guess: 128 random bits in hexadecimal.
@@ -167,6 +187,13 @@ impl Folder for DirFolder {
     }
 }
 
+/// Whether [`Folder::write`] gives such names.
+fn is_temporary(name: &str) -> bool {
+    let random = name.strip_prefix('.').and_then(|rest| rest.strip_suffix(".tmp"));
+    let hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    random.is_some_and(|random| random.len() == 32 && random.bytes().all(hex))
+}
+
 /// Writes a file that is not there yet, down to the disk: an empty answer must not survive a crash.
 fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
@@ -192,101 +219,4 @@ fn entry(name: String, metadata: &Metadata) -> Entry {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::os::unix::fs::symlink;
-
-    /// A fresh folder of this test's own, removed with the value.
-    struct Scratch(PathBuf);
-
-    impl Scratch {
-        fn new(name: &str) -> (Self, DirFolder) {
-            let path = std::env::temp_dir().join(format!("navin-folder-{}-{name}", std::process::id()));
-            fs::create_dir_all(path.join("inbox")).unwrap();
-            let folder = DirFolder::new(&path.join("inbox"));
-            (Self(path), folder)
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
-
-    fn names(folder: &DirFolder) -> Vec<String> {
-        let mut names: Vec<String> = folder.list(100).unwrap().into_iter().map(|e| e.name).collect();
-        names.sort();
-        names
-    }
-
-    #[test]
-    fn only_commands_without_an_answer_are_listed_and_no_more_than_asked_for() {
-        let (_scratch, folder) = Scratch::new("list");
-        for name in ["a.json", "b.json", "b.receipt.json", ".c.json", "d.txt", "e.receipt.json"] {
-            fs::write(folder.path.join(name), "{}").unwrap();
-        }
-        // An answer that is a link to nowhere is an answer, and is not followed.
-        fs::write(folder.path.join("f.json"), "{}").unwrap();
-        symlink("nowhere", folder.path.join("f.receipt.json")).unwrap();
-        assert_eq!(names(&folder), ["a.json"]);
-        fs::remove_file(folder.path.join("b.receipt.json")).unwrap();
-        assert_eq!(names(&folder), ["a.json", "b.json"]);
-        assert_eq!(folder.list(1).unwrap().len(), 1);
-    }
-
-    #[test]
-    fn what_is_not_a_regular_file_with_one_name_is_never_read() {
-        let (scratch, folder) = Scratch::new("kinds");
-        let secret = scratch.0.join("secret");
-        fs::write(&secret, "secret").unwrap();
-        symlink(&secret, folder.path.join("link.json")).unwrap();
-        fs::hard_link(&secret, folder.path.join("hard.json")).unwrap();
-        fs::create_dir(folder.path.join("dir.json")).unwrap();
-        let socket = std::os::unix::net::UnixListener::bind(folder.path.join("socket.json")).unwrap();
-        for name in ["link.json", "hard.json", "dir.json", "socket.json"] {
-            let entry = folder.look(name).unwrap();
-            assert!(entry.unreadable.is_some(), "{name}");
-            let read = folder.read(&entry, 100);
-            assert!(matches!(read, Ok(None) | Err(_)), "{name}: {read:?}");
-            // Nor where it is claimed to be an ordinary file.
-            let claimed = Entry { unreadable: None, ..entry };
-            let read = folder.read(&claimed, 100);
-            assert!(matches!(read, Ok(None) | Err(_)), "{name}: {read:?}");
-        }
-        drop(socket);
-    }
-
-    #[test]
-    fn a_file_that_has_changed_since_the_look_is_not_taken() {
-        let (scratch, folder) = Scratch::new("changed");
-        let path = folder.path.join("a.json");
-        fs::write(&path, "one").unwrap();
-        let entry = folder.look("a.json").unwrap();
-        assert_eq!(folder.read(&entry, 100).unwrap().as_deref(), Some(b"one".as_slice()));
-        assert_eq!(folder.read(&entry, 2).unwrap().as_deref(), Some(b"on".as_slice()));
-        fs::write(scratch.0.join("other"), "two").unwrap();
-        fs::rename(scratch.0.join("other"), &path).unwrap();
-        assert_eq!(folder.read(&entry, 100).unwrap(), None, "another file of that name and size");
-        fs::remove_file(&path).unwrap();
-        assert_eq!(folder.read(&entry, 100).unwrap(), None);
-        symlink("/etc/passwd", &path).unwrap();
-        assert_eq!(folder.read(&entry, 100).unwrap(), None);
-    }
-
-    #[test]
-    fn what_is_written_replaces_a_link_instead_of_following_it_and_leaves_nothing_else() {
-        let (scratch, folder) = Scratch::new("write");
-        let other = scratch.0.join("other");
-        fs::write(&other, "untouched").unwrap();
-        symlink(&other, folder.path.join("a.receipt.json")).unwrap();
-        folder.write("a.receipt.json", b"answer").unwrap();
-        assert_eq!(fs::read(&other).unwrap(), b"untouched");
-        assert_eq!(fs::read(folder.path.join("a.receipt.json")).unwrap(), b"answer");
-        fs::create_dir(folder.path.join("b.receipt.json")).unwrap();
-        assert!(folder.write("b.receipt.json", b"answer").is_err());
-        assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 2, "no temporary file is left");
-        folder.remove("a.receipt.json").unwrap();
-        folder.remove("a.receipt.json").unwrap();
-    }
-}
+mod tests;

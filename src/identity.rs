@@ -62,6 +62,13 @@ impl Identity {
         Ok(Self { config, ring, certificate_not_after, ca, chain, key })
     }
 
+    /// One that nothing can be connected with.
+    #[cfg(test)]
+    pub(crate) fn of(trust: Trust) -> Self {
+        let Trust { ring, config } = trust;
+        Self { config, ring, certificate_not_after: None, ca: vec![], chain: vec![], key: vec![] }
+    }
+
     /// A client of the gateway, with connections of its own.
     ///
     /// # Errors

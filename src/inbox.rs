@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::event::{Event, Ticket};
 use crate::folder::{Entry, Folder};
 use crate::leadership::Permit;
+use crate::rules::said::Said;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -87,14 +88,7 @@ pub struct Inbox {
     status: Option<(bool, Option<String>)>,
     status_at: Duration,
     /// What has failed and was logged.
-    told: Told,
-}
-
-#[derive(Default)]
-struct Told {
-    scan: bool,
-    write: bool,
-    status: bool,
+    said: Said,
 }
 
 impl Inbox {
@@ -124,7 +118,7 @@ impl Inbox {
             window: (Duration::ZERO, 0),
             status: None,
             status_at: Duration::ZERO,
-            told: Told::default(),
+            said: Said::default(),
         }
     }
 
@@ -202,6 +196,9 @@ impl Inbox {
             return;
         }
         self.forget(&entry.name);
+        if self.files.len() >= MOST {
+            return;
+        }
         let due = now.saturating_add(SETTLED);
         self.files.insert(entry.name.clone(), File { entry, since: now, due, stage: Stage::Ready });
     }
@@ -218,15 +215,13 @@ impl Inbox {
         self.scanned_at = Some(now);
         self.scan_at = now.saturating_add(self.rescan);
         let entries = match self.folder.list(MOST) {
-            Ok(entries) => {
-                self.told.scan = false;
-                entries
-            }
+            Ok(entries) => entries,
             Err(error) => {
-                if !std::mem::replace(&mut self.told.scan, true) {
+                if self.said.is_news("inbox not readable", now) {
                     log::warn!("inbox not readable error={:?}", error.to_string());
                 }
-                Vec::new()
+                // It says nothing about the files: what is under way may be answered yet.
+                return;
             }
         };
         log::debug!("inbox scanned files={}", entries.len());
@@ -236,7 +231,7 @@ impl Inbox {
             for name in gone.collect::<Vec<_>>() {
                 self.forget(&name);
             }
-        } else {
+        } else if self.said.is_news("inbox full", now) {
             log::warn!("inbox full: {MOST} files wait, others are left until these are answered");
         }
         for entry in entries {

@@ -151,10 +151,18 @@ impl Permit {
     /// The lease thread: waits for `limit`, or until the process is ending or the leader resigns; whether it
     /// is ending.
     #[must_use]
+    pub fn await_resigning(&self, limit: Duration) -> bool {
+        self.await_end_of(limit, |grant| !grant.closing && grant.resigned.is_none())
+    }
+
+    /// Waits for `limit`, or until the process is ending; whether it is.
+    #[must_use]
     pub fn await_closing(&self, limit: Duration) -> bool {
-        let grant = self.lock();
-        let idle = |grant: &mut Grant| !grant.closing && grant.resigned.is_none();
-        let waited = self.changed.wait_timeout_while(grant, limit, idle);
+        self.await_end_of(limit, |grant| !grant.closing)
+    }
+
+    fn await_end_of(&self, limit: Duration, idle: impl Fn(&Grant) -> bool) -> bool {
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |grant| idle(grant));
         waited.unwrap_or_else(PoisonError::into_inner).0.closing
     }
 
@@ -202,7 +210,10 @@ mod tests {
         permit.resign(s(20));
         permit.grant(&tenure(1), s(15));
         assert_eq!(permit.tenure(s(6)), None, "its renewal was under way");
-        assert!(!permit.await_closing(s(3_600)), "the lease thread is woken");
+        assert!(!permit.await_resigning(s(3_600)), "the lease thread is woken");
+        let (began, pause) = (std::time::Instant::now(), Duration::from_millis(50));
+        assert!(!permit.await_closing(pause));
+        assert!(began.elapsed() >= pause, "nobody else is");
         assert_eq!(permit.take_resigned(), Some(tenure(1)));
         assert_eq!(permit.take_resigned(), None);
         permit.grant(&tenure(2), s(40));

@@ -6,20 +6,19 @@ use crate::kube::events::{self, Event};
 use crate::kube::{Kube, KubeError};
 use crate::rules::backoff::Backoff;
 use crate::rules::names::format_time;
+use crate::rules::notices::{Ration, WRITES, cut, gather};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Most kinds of notice that wait, and that are remembered.
+/// Most kinds of notice that wait; more are dropped.
 const MOST: usize = 64;
-/// Least time between two writes for one kind of notice.
-const GATHER: Duration = Duration::from_secs(30);
+/// Most Events that are remembered, to be counted on; then the oldest is forgotten.
+const REMEMBERED: usize = 256;
 /// How long a notice is counted on the Event that was posted first.
 const SAME: Duration = Duration::from_hours(1);
 /// Tries before what waits is dropped.
 const TRIES: u32 = 3;
-/// Longest message, in characters (the API takes 1,024 bytes).
-const MESSAGE_CHARS: usize = 240;
 /// Longest sleep.
 const IDLE: Duration = Duration::from_hours(1);
 
@@ -45,6 +44,8 @@ struct Waiting {
 struct Inner {
     waiting: BTreeMap<Kind, Waiting>,
     news: bool,
+    /// Some were dropped, which was said, since none waited.
+    dropped: bool,
 }
 
 /// Where notices are put down; shared by all threads.
@@ -71,15 +72,17 @@ impl Notices {
 
     fn note(&self, reason: &'static str, about: About, message: &str, warning: bool) {
         let mut inner = self.lock();
-        let full = inner.waiting.len() >= MOST;
         let kind = (reason, about);
-        if full && !inner.waiting.contains_key(&kind) {
+        if inner.waiting.len() >= MOST && !inner.waiting.contains_key(&kind) {
+            if !std::mem::replace(&mut inner.dropped, true) {
+                log::warn!("events dropped: {MOST} wait, at most {WRITES} a minute are written");
+            }
             return;
         }
         let waiting =
             inner.waiting.entry(kind).or_insert(Waiting { count: 0, warning, message: String::new() });
         waiting.count = waiting.count.saturating_add(1);
-        waiting.message = message.chars().take(MESSAGE_CHARS).collect();
+        cut(message).clone_into(&mut waiting.message);
         inner.news = true;
         self.changed.notify_all();
     }
@@ -101,6 +104,7 @@ struct Posted {
     count: u32,
     first: Duration,
     last: Duration,
+    writes: u32,
 }
 
 /// The posting side.
@@ -111,7 +115,10 @@ pub struct Crier {
     replica: String,
     uid: Option<String>,
     posted: BTreeMap<Kind, Posted>,
+    ration: Ration,
     backoff: Backoff,
+    /// Nothing is written before this time: the last write was refused.
+    not_before: Duration,
 }
 
 impl Crier {
@@ -124,7 +131,17 @@ impl Crier {
         replica: String,
         uid: Option<String>,
     ) -> Self {
-        Self { kube, clock, notices, replica, uid, posted: BTreeMap::new(), backoff: Backoff::default() }
+        Self {
+            kube,
+            clock,
+            notices,
+            replica,
+            uid,
+            posted: BTreeMap::new(),
+            ration: Ration::default(),
+            backoff: Backoff::default(),
+            not_before: Duration::ZERO,
+        }
     }
 
     /// The thread: posts for ever.
@@ -141,29 +158,36 @@ impl Crier {
         self.notices.lock().news = false;
         let now = self.clock.monotonic();
         self.posted.retain(|_, posted| now.saturating_sub(posted.first) < SAME);
-        let due =
-            |kind: &Kind| self.posted.get(kind).map_or(now, |posted| posted.last.saturating_add(GATHER));
+        let gathered = |posted: &Posted| posted.last.saturating_add(gather(posted.writes));
+        let due = |kind: &Kind| self.posted.get(kind).map_or(now, gathered);
         let next = self.notices.lock().waiting.keys().map(|kind| (due(kind), kind.clone())).min();
-        let Some((due, kind)) = next else { return IDLE };
+        let Some((due, kind)) = next else {
+            self.notices.lock().dropped = false;
+            return IDLE;
+        };
+        let due = due.max(self.not_before).max(self.ration.next(now));
         if now < due {
             return due.saturating_sub(now);
         }
         let Some(waiting) = self.notices.lock().waiting.remove(&kind) else { return Duration::ZERO };
+        self.ration.spend(now);
         match self.post(&kind, &waiting, now) {
-            Ok(()) => {
-                self.backoff.reset();
-                Duration::ZERO
-            }
-            Err(error) => {
-                let pause = self.backoff.next(self.clock.random());
-                if self.backoff.failures() < TRIES {
-                    // Noted again meanwhile, the newer message stands.
-                    self.notices.lock().waiting.entry(kind).or_insert(waiting);
-                } else {
-                    log::info!("event dropped reason={} error={:?}", kind.0, error.to_string());
-                }
-                pause
-            }
+            Ok(()) => self.backoff.reset(),
+            Err(error) => self.failed(kind, waiting, &error),
+        }
+        Duration::ZERO
+    }
+
+    fn failed(&mut self, kind: Kind, waiting: Waiting, error: &KubeError) {
+        let pause = self.backoff.next(self.clock.random());
+        self.not_before = self.clock.monotonic().saturating_add(pause);
+        // What is refused for what it is will be refused again.
+        let again = !matches!(error, KubeError::Refused { .. }) && self.backoff.failures() < TRIES;
+        if again {
+            // Noted again meanwhile, the newer message stands.
+            self.notices.lock().waiting.entry(kind).or_insert(waiting);
+        } else {
+            log::info!("event dropped reason={} error={:?}", kind.0, error.to_string());
         }
     }
 
@@ -190,18 +214,23 @@ impl Crier {
             replica: &self.replica,
         };
         let first = before.map_or(now, |posted| posted.first);
-        let answer = if before.is_some() {
-            events::repeat(&self.kube, &event)
-        } else {
-            events::create(&self.kube, &event)
-        };
+        let writes = before.map_or(0, |posted| posted.writes).saturating_add(1);
+        let repeated = before.is_some();
+        let answer =
+            if repeated { events::repeat(&self.kube, &event) } else { events::create(&self.kube, &event) };
         if matches!(answer, Err(KubeError::NotFound(_))) {
             self.posted.remove(kind);
         }
         answer?;
-        if self.posted.len() < MOST {
-            self.posted.insert(kind.clone(), Posted { name, count, first, last: now });
+        if !repeated && self.posted.len() >= REMEMBERED {
+            let oldest =
+                self.posted.iter().min_by_key(|(_, posted)| posted.last).map(|(kind, _)| kind.clone());
+            oldest.map(|kind| self.posted.remove(&kind));
         }
+        self.posted.insert(kind.clone(), Posted { name, count, first, last: now, writes });
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,6 +13,9 @@ use std::time::Duration;
 
 /// Least time between two polls that came back empty at once.
 const LEAST: Duration = Duration::from_secs(1);
+/// Least time between two polls that brought something: a gateway that answers the same again and again at
+/// once is asked no faster, and a burst of a thousand commands takes three seconds longer.
+const AFTER_COMMANDS: Duration = Duration::from_millis(200);
 /// Longest wait for the leadership before it is looked for again.
 const IDLE: Duration = Duration::from_hours(1);
 
@@ -39,6 +42,8 @@ pub struct Poller {
     pub identity: Arc<Current>,
     /// Pauses after failures.
     pub backoff: Backoff,
+    /// No poll is sent before this time (monotonic).
+    pub not_before: Duration,
 }
 
 impl Poller {
@@ -75,6 +80,9 @@ impl Poller {
     /// Polls once.
     pub fn step(&mut self) -> Polled {
         let sent = self.clock.monotonic();
+        if sent < self.not_before {
+            return Polled::Pause(self.not_before.saturating_sub(sent));
+        }
         match self.gateway.poll(self.identity.get().config.poll_wait().as_secs()) {
             Ok(envelopes) => {
                 self.backoff = Backoff::default();
@@ -82,6 +90,7 @@ impl Poller {
                 if envelopes.is_empty() {
                     return Polled::Pause(LEAST.saturating_sub(took));
                 }
+                self.not_before = sent.saturating_add(AFTER_COMMANDS);
                 Polled::Commands(envelopes)
             }
             Err(error) => {
@@ -93,5 +102,82 @@ impl Poller {
                 Polled::Pause(self.backoff.next(self.clock.random()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::Contact;
+    use crate::http::{Http, HttpError, Request, Response};
+    use crate::identity::Identity;
+    use crate::rules::config::Configuration;
+    use crate::rules::envelope::KeyRing;
+    use crate::rules::vectors::{sign, test_pem};
+    use crate::rules::verdict::Trust;
+    use jiff::Timestamp;
+    use serde_json::json;
+    use std::io::Cursor;
+    use std::sync::Mutex;
+
+    #[derive(Default)]
+    struct FakeClock(Mutex<Duration>);
+
+    impl Clock for FakeClock {
+        fn wall(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn monotonic(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+        fn sleep(&self, pause: Duration) {
+            *self.0.lock().unwrap() += pause;
+        }
+        fn random(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Answers each poll at once with 64 commands.
+    struct Flood;
+
+    impl Http for Flood {
+        fn send(&self, _: &Request) -> Result<Response, HttpError> {
+            let body = json!({ "commands": vec![json!({ "junk": true }); 64] }).to_string();
+            let body = Box::new(Cursor::new(body.into_bytes()));
+            Ok(Response { status: 200, retry_after: None, date: None, body })
+        }
+    }
+
+    #[test]
+    fn a_gateway_that_always_has_commands_is_asked_five_times_a_second() {
+        let ring = KeyRing::from_pem(&test_pem()).unwrap();
+        let config = sign(&json!({
+            "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
+            "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
+            "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
+        }));
+        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
+        let clock = Arc::new(FakeClock::default());
+        let contact = Arc::new(Contact::default());
+        let mut poller = Poller {
+            gateway: Gateway::new(Arc::new(Flood), clock.clone(), contact),
+            clock: clock.clone(),
+            permit: Arc::default(),
+            leader: sync_channel(1).0,
+            identity: Arc::new(Current::new(Arc::new(Identity::of(Trust { ring, config })))),
+            backoff: Backoff::default(),
+            not_before: Duration::ZERO,
+        };
+        let (mut commands, mut steps) = (0, 0);
+        while clock.monotonic() < Duration::from_secs(10) {
+            match poller.step() {
+                Polled::Commands(envelopes) => commands += envelopes.len(),
+                Polled::Pause(pause) => clock.sleep(pause),
+            }
+            steps += 1;
+            assert!(steps <= 100, "a step every moment");
+        }
+        assert_eq!(commands, 64 * 50, "and a burst is taken quickly all the same");
     }
 }

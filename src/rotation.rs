@@ -77,13 +77,14 @@ impl Rotation {
         if identity.config.lease_duration() != running.config.lease_duration() {
             log::warn!("identity: lease_duration_s counts from the next start");
         }
+        // Before anything can come from the new gateway: who judges it is to know its keys.
+        if self.leader.send(Event::Trust(Box::new(identity.trust()))).is_err() {
+            log::debug!("the leader thread has ended");
+        }
         self.current.set(Arc::clone(&identity));
         for (switch, client) in self.clients.iter().zip(clients) {
             switch.set(client);
         }
         log::info!("identity taken identity={}", identity.config.identity_id);
-        if self.leader.send(Event::Trust(Box::new(identity.trust()))).is_err() {
-            log::debug!("the leader thread has ended");
-        }
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct Place {
     /// Folder of manager.db; made when it is not there
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
-    /// The database: sqlite:FILE, or postgres://USER:PASSWORD@HOST:PORT/NAME for several managers
+    /// The database: `sqlite:FILE`, or postgres://USER:PASSWORD@HOST:PORT/NAME for several managers
     /// and gateways side by side [default: sqlite:DATA/manager.db]
     #[arg(long, value_name = "URL", env = "NAVIN_DATABASE", hide_env_values = true, global = true)]
     database: Option<String>,

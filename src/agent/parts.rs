@@ -25,6 +25,7 @@ use crate::watch::{self, Watcher};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
+use std::time::Duration;
 
 /// What the threads are made of; what is in an `Arc` they share.
 pub(super) struct Parts<'a> {
@@ -156,6 +157,7 @@ impl<'a> Parts<'a> {
             leader: self.events.clone(),
             identity: Arc::clone(&self.current),
             backoff: Backoff::default(),
+            not_before: Duration::ZERO,
         })
     }
 
@@ -187,9 +189,10 @@ impl<'a> Parts<'a> {
 
     /// The inbox, where a folder for it was given.
     pub(super) fn inbox(&self) -> Option<Inbox> {
-        let folder = Box::new(DirFolder::new(self.options.inbox.as_deref()?));
+        let folder = DirFolder::new(self.options.inbox.as_deref()?);
+        folder.sweep(self.clock.wall());
         let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
-        Some(Inbox::new(folder, &self.clock, &self.permit, desk, events, &self.replica))
+        Some(Inbox::new(Box::new(folder), &self.clock, &self.permit, desk, events, &self.replica))
     }
 
     pub(super) fn announce(&self, holder: &str) {

@@ -4,8 +4,9 @@ use super::{Arguments, Exit, Fatal, print};
 use crate::clock::{Clock, SystemClock};
 use crate::files;
 use crate::folder::{DirFolder, Folder};
-use crate::rules::inbox::{STATUS_NAME, Status, receipt_name};
+use crate::rules::inbox::{STATUS_NAME, Status as Standing, receipt_name};
 use crate::rules::json::MAX_ENVELOPE_BYTES;
+use crate::rules::messages::{Reason, Status};
 use serde::Deserialize;
 use std::path::Path;
 use std::time::Duration;
@@ -22,11 +23,13 @@ Options:
   --wait-s N    How long to wait for the receipt, 1 to 3600 [default: 180]
 
 A command that got no receipt in time is taken back where it was not begun. To submit the same
-file again is safe: a command runs once, and the answer is then what became of it.
+file again is safe: a command runs once, and the answer is then what became of it: nonce_replayed,
+with the first receipt in original, from which the exit code is taken.
 
 Exit codes: 0 succeeded, 1 failed or refused (the receipt says why), 3 this replica does not lead
 (standard error names the pod that does), 64 wrong command line, 66 FILE not readable, 69 no agent
-answers here, 71 the folder is not writable, 75 no receipt in time.
+answers here, 70 the answer is not a receipt and is left there, 71 the folder is not writable, or
+the output, 75 no receipt in time.
 ";
 
 /// Where the agent's manifests mount the inbox.
@@ -43,7 +46,24 @@ const MAX_STATUS: u64 = 4 * 1024;
 /// What is read of a receipt here; the whole is printed as it is.
 #[derive(Deserialize)]
 struct Outcome {
-    status: crate::rules::messages::Status,
+    status: Status,
+    reason: Option<String>,
+    command_id: Option<String>,
+    original: Option<Box<Outcome>>,
+}
+
+impl Outcome {
+    /// What became of the command: of one that was delivered before, what its first receipt says.
+    fn exit(&self) -> Exit {
+        let replayed = self.reason.as_deref() == Some(Reason::NonceReplayed.as_str());
+        let original = self.original.as_deref().filter(|_| replayed);
+        // The nonce may be another command's.
+        let same = |original: &&Self| original.command_id == self.command_id;
+        match original.filter(same).unwrap_or(self).status {
+            Status::Succeeded => Exit::Success,
+            Status::Failed | Status::Refused => Exit::Refused,
+        }
+    }
 }
 
 pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
@@ -84,22 +104,19 @@ impl Submission<'_> {
         self.await_leader()?;
         let unwritable =
             |e: std::io::Error| Fatal::new(Exit::System, format!("{}: not writable: {e}", self.dir));
-        // Nobody can have put an answer to a name that nobody can guess.
+        // A name of its own, so that no answer to another file is taken for its answer. Whoever can list the
+        // folder can write an answer all the same: it is as trustworthy as the folder.
         let name = format!("submit-{}.json", self.folder.unpredictable().map_err(unwritable)?);
         self.folder.write(&name, command).map_err(unwritable)?;
         let answer = self.await_receipt(&name);
         // What is left is answered and never read again; nobody is helped by an error about it.
-        for name in receipt_name(&name).iter().chain([&name]) {
-            drop(self.folder.remove(name));
+        drop(self.folder.remove(&name));
+        let ended = answer.and_then(|(text, outcome)| print(&text).map(|_| outcome.exit()));
+        // An answer that could not be used or printed is all that there is of it.
+        if !matches!(&ended, Err(fatal) if matches!(fatal.exit, Exit::Software | Exit::System)) {
+            drop(self.folder.remove(&receipt_name(&name).unwrap_or_default()));
         }
-        let receipt = answer?;
-        let text = String::from_utf8_lossy(&receipt);
-        print(&text)?;
-        match serde_json::from_slice::<Outcome>(&receipt).map(|outcome| outcome.status) {
-            Ok(crate::rules::messages::Status::Succeeded) => Ok(Exit::Success),
-            Ok(_) => Ok(Exit::Refused),
-            Err(error) => Err(Fatal::new(Exit::Software, format!("not a receipt: {error}"))),
-        }
+        ended
     }
 
     /// Waits until the agent here leads. One that follows, or none, is an error.
@@ -108,7 +125,7 @@ impl Submission<'_> {
             let waited = self.clock.monotonic();
             match self.status() {
                 Some(status) if status.leads => return Ok(()),
-                Some(Status { leader: Some(leader), replica, .. }) => {
+                Some(Standing { leader: Some(leader), replica, .. }) => {
                     return Err(not_leading(&replica, &leader, "nothing was submitted; submit it there"));
                 }
                 None if waited >= APPEARS.min(self.wait) => {
@@ -128,14 +145,25 @@ impl Submission<'_> {
         }
     }
 
-    fn await_receipt(&self, name: &str) -> Result<Vec<u8>, Fatal> {
+    /// The receipt as it is, once it is there, and what it says. An answer that is none is left in the folder.
+    fn await_receipt(&self, name: &str) -> Result<(String, Outcome), Fatal> {
         let receipt = receipt_name(name).unwrap_or_default();
+        let no_receipt = |why: String| {
+            let message = format!("{}/{receipt}: not a receipt, left there: {why}", self.dir);
+            Fatal::new(Exit::Software, message)
+        };
         loop {
             let waited = self.clock.monotonic();
-            if let Some(bytes) = self.read(&receipt, MAX_RECEIPT) {
-                return Ok(bytes);
+            if let Some(entry) = self.folder.look(&receipt)
+                && entry.stamp.size > MAX_RECEIPT
+            {
+                return Err(no_receipt(format!("{} bytes, more than {MAX_RECEIPT}", entry.stamp.size)));
             }
-            if let Some(Status { leads: false, leader: Some(leader), replica, .. }) = self.status() {
+            if let Some(bytes) = self.read(&receipt, MAX_RECEIPT) {
+                let outcome = serde_json::from_slice(&bytes).map_err(|e| no_receipt(e.to_string()))?;
+                return Ok((String::from_utf8_lossy(&bytes).into_owned(), outcome));
+            }
+            if let Some(Standing { leads: false, leader: Some(leader), replica, .. }) = self.status() {
                 let message = "the command may have been begun; submit the same there, it runs once";
                 return Err(not_leading(&replica, &leader, message));
             }
@@ -151,8 +179,8 @@ impl Submission<'_> {
         }
     }
 
-    fn status(&self) -> Option<Status> {
-        Status::read(&self.read(STATUS_NAME, MAX_STATUS)?, self.clock.wall())
+    fn status(&self) -> Option<Standing> {
+        Standing::read(&self.read(STATUS_NAME, MAX_STATUS)?, self.clock.wall())
     }
 
     fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
@@ -162,5 +190,5 @@ impl Submission<'_> {
 }
 
 fn not_leading(replica: &str, leader: &str, advice: &str) -> Fatal {
-    Fatal::new(Exit::NotLeading, format!("{replica} does not lead, the leader is {leader}: {advice}"))
+    Fatal::new(Exit::NotLeading, format!("{replica:?} does not lead, the leader is {leader:?}: {advice}"))
 }

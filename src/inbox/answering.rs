@@ -27,6 +27,10 @@ impl Inbox {
                 file.stage = Stage::UnderWay(ticket);
                 file.due = now.saturating_add(MISSED);
             }
+            Reply::Later if self.desk.is_under_way(ticket) => {
+                file.stage = Stage::UnderWay(ticket);
+                file.due = now.saturating_add(AGAIN);
+            }
             Reply::Later => {
                 self.desk.close(ticket);
                 file.stage = Stage::Ready;
@@ -49,11 +53,10 @@ impl Inbox {
             match self.folder.write(&receipt, answer.to_json().as_bytes()) {
                 Ok(()) => {
                     log::debug!("inbox answered file={name:?}");
-                    self.told.write = false;
                     self.files.remove(&name);
                 }
                 Err(error) => {
-                    if !std::mem::replace(&mut self.told.write, true) {
+                    if self.said.is_news("inbox answer not written", now) {
                         log::warn!("inbox answer not written file={receipt:?} error={:?}", error.to_string());
                     }
                     if let Some(file) = self.files.get_mut(&name) {

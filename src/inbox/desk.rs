@@ -6,7 +6,8 @@
 use crate::event::Ticket;
 use crate::rules::messages::Receipt;
 use crate::rules::names::Nonce;
-use serde_json::Value;
+use crate::rules::report::{LIMIT, fit};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -21,13 +22,15 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// The text of the answer file.
+    /// The text of the answer file. As in a report, kinds of the inventory that are too large say so.
     #[must_use]
     pub fn to_json(&self) -> String {
         // Neither can fail to be written: no map has other keys than texts.
         let mut receipt = serde_json::to_value(&self.receipt).unwrap_or_default();
         if let (Some(inventory), Some(Value::Object(result))) = (&self.inventory, receipt.get_mut("result")) {
-            result.insert("inventory".to_owned(), (**inventory).clone());
+            let mut part = json!({ "inventory": **inventory });
+            fit(&mut part, LIMIT);
+            result.insert("inventory".to_owned(), part["inventory"].take());
         }
         format!("{receipt}\n")
     }
@@ -93,6 +96,12 @@ impl Desk {
         });
     }
 
+    /// The leader: whether the file still waits, as it was handed over.
+    #[must_use]
+    pub fn is_open(&self, ticket: Ticket) -> bool {
+        self.lock().open.contains_key(&ticket)
+    }
+
     /// The leader: the file's command is being executed.
     pub fn under_way(&self, ticket: Ticket, nonce: Nonce) {
         self.tell(|inner| {
@@ -137,13 +146,18 @@ impl Desk {
         self.tell(|inner| inner.hint = true);
     }
 
-    /// The inbox: this file is handed over.
+    /// The inbox: this file is handed over, perhaps once more.
     pub(crate) fn open(&self, ticket: Ticket) {
-        self.lock().open.insert(ticket, None);
+        self.lock().open.entry(ticket).or_insert(None);
+    }
+
+    /// The inbox: whether the end of a command will answer this file.
+    pub(super) fn is_under_way(&self, ticket: Ticket) -> bool {
+        self.lock().open.get(&ticket).is_some_and(Option::is_some)
     }
 
     /// The inbox: nobody waits for this file any more.
-    pub(super) fn close(&self, ticket: Ticket) {
+    pub(crate) fn close(&self, ticket: Ticket) {
         self.lock().open.remove(&ticket);
     }
 

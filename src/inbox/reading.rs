@@ -68,11 +68,13 @@ impl Inbox {
             }
         };
         let file = self.files.get_mut(name)?;
-        if let Stage::UnderWay(former) = file.stage {
-            self.desk.close(former);
-        }
-        self.last_ticket = self.last_ticket.wrapping_add(1);
-        let ticket = Ticket(self.last_ticket);
+        // One that is under way keeps its ticket: its command may end at any moment, and answers that one.
+        let ticket = if let Stage::UnderWay(ticket) = file.stage {
+            ticket
+        } else {
+            self.last_ticket = self.last_ticket.wrapping_add(1);
+            Ticket(self.last_ticket)
+        };
         self.desk.open(ticket);
         file.stage = Stage::Handed(ticket);
         Some(Filed { ticket, content })

@@ -19,12 +19,11 @@ impl Inbox {
         let status = Status { replica: self.replica.clone(), leads, leader, written_at: self.clock.wall() };
         match self.folder.write(STATUS_NAME, status.to_json().as_bytes()) {
             Ok(()) => {
-                self.told.status = false;
                 self.status = shown;
                 self.status_at = now.saturating_add(STATUS_EVERY);
             }
             Err(error) => {
-                if !std::mem::replace(&mut self.told.status, true) {
+                if self.said.is_news("inbox not writable", now) {
                     log::warn!("inbox not writable error={:?}", error.to_string());
                 }
                 self.status = shown;

@@ -1,5 +1,7 @@
 //! The inbox step by step, with a folder and a clock that the test holds.
 
+mod scans;
+
 use super::*;
 use crate::event::Filed;
 use crate::folder::Stamp;
@@ -41,6 +43,7 @@ struct Files {
     scans: usize,
     reads: Vec<String>,
     read_only: bool,
+    unlistable: bool,
 }
 
 #[derive(Clone, Default)]
@@ -71,6 +74,9 @@ impl Folder for FakeFolder {
     fn list(&self, most: usize) -> io::Result<Vec<Entry>> {
         let mut files = self.lock();
         files.scans += 1;
+        if files.unlistable {
+            return Err(io::Error::other("too many open files"));
+        }
         let unanswered =
             |name: &&String| receipt_name(name).is_some_and(|receipt| !files.held.contains_key(&receipt));
         let names = files.held.keys().filter(unanswered).take(most);
@@ -228,48 +234,6 @@ fn what_cannot_be_read_is_handed_over_as_such() {
 const MAX_BYTES: usize = crate::rules::json::MAX_ENVELOPE_BYTES;
 
 #[test]
-fn at_most_twenty_files_are_read_a_second_and_are_with_the_leader_at_once() {
-    let mut bench = Bench::new();
-    for number in 0..2_000 {
-        bench.folder.put(&format!("{number}.json"), b"{}");
-    }
-    assert!(bench.pass(0.99).is_empty());
-    let first = bench.pass(5.0);
-    assert_eq!(first.len(), 20, "until the leader answers");
-    let mut open = first;
-    let (mut answered, mut seconds) = (0, 0);
-    while !open.is_empty() {
-        for filed in &open {
-            bench.answer(filed.ticket, "a");
-        }
-        answered += open.len();
-        open = bench.pass(1.0);
-        assert!(open.len() <= 20);
-        seconds += 1;
-    }
-    assert_eq!(answered, 2_000);
-    assert!(seconds <= 101, "{seconds}");
-    let files = bench.folder.lock();
-    assert_eq!(files.held.keys().filter(|name| crate::rules::inbox::is_receipt(name)).count(), 2_000);
-    assert_eq!(files.reads.len(), 2_000, "each is read once");
-    assert!(files.scans <= 25, "its own answers do not make it scan: {}", files.scans);
-}
-
-#[test]
-fn an_idle_inbox_scans_on_its_timer_alone_and_hints_are_taken_together() {
-    let mut bench = Bench::new();
-    bench.pass(300.0);
-    assert!((10..=12).contains(&bench.folder.lock().scans), "every 30 s: {}", bench.folder.lock().scans);
-    let before = bench.folder.lock().scans;
-    for _ in 0..100 {
-        bench.desk.hint();
-        bench.pass(0.01);
-    }
-    let scans = bench.folder.lock().scans - before;
-    assert!((5..=6).contains(&scans), "in a second of hints: {scans}");
-}
-
-#[test]
 fn a_command_that_ends_answers_every_file_of_its_nonce_with_the_whole_inventory() {
     let mut bench = Bench::new();
     for name in ["a.json", "b.json", "c.json"] {
@@ -291,32 +255,42 @@ fn a_command_that_ends_answers_every_file_of_its_nonce_with_the_whole_inventory(
     assert_eq!(bench.folder.text("c.receipt.json"), None);
     let again = bench.pass(31.0);
     assert_eq!(again.len(), 1, "should its end be missed, it is asked for again");
-    bench.desk.ended(&receipt("y"), None);
-    bench.pass(1.0);
-    assert_eq!(bench.folder.text("c.receipt.json"), None, "the former ticket is void");
     bench.answer(again[0].ticket, "y");
     bench.pass(1.0);
     assert!(bench.folder.text("c.receipt.json").is_some());
 }
 
 #[test]
-fn what_cannot_be_judged_now_comes_again_and_does_not_hold_up_others() {
-    let mut bench = Bench::new();
-    for number in 0..25 {
-        bench.folder.put(&format!("{number:02}.json"), b"{}");
+fn a_command_that_ends_while_its_file_is_handed_over_again_answers_it_all_the_same() {
+    for busy in [false, true] {
+        let mut bench = Bench::new();
+        bench.folder.put("a.json", b"{}");
+        let filed = bench.pass(1.5);
+        bench.desk.under_way(filed[0].ticket, nonce("x"));
+        let again = bench.pass(31.0);
+        assert_eq!(again.len(), 1);
+        if busy {
+            bench.desk.reply(again[0].ticket, Reply::Later);
+            bench.pass(0.0);
+        }
+        let ended = Receipt { result: Some(json!({})), ..receipt("x") };
+        bench.desk.ended(&ended, Some(&Arc::new(json!({ "nodes": {} }))));
+        bench.answer(again[0].ticket, "x");
+        bench.pass(0.0);
+        let answer = bench.folder.text("a.receipt.json").expect("the command's own answer");
+        assert_eq!(answer["result"]["inventory"], json!({ "nodes": {} }));
     }
-    let first = bench.pass(1.5);
-    assert_eq!(first.len(), 20);
-    for filed in &first {
-        bench.desk.reply(filed.ticket, Reply::Later);
-    }
-    let before = bench.folder.lock().reads.len();
-    bench.inbox.step();
-    *bench.clock.0.lock().unwrap() += 2 * SECOND;
-    bench.inbox.step();
-    let next = bench.folder.lock().reads.split_off(before);
-    assert_eq!(next[..5], ["20.json", "21.json", "22.json", "23.json", "24.json"]);
-    assert_eq!(next.len(), 20);
+}
+
+#[test]
+fn of_an_inventory_too_large_for_a_report_the_answer_leaves_out_what_a_report_would() {
+    let huge = json!({ "state": "ok", "items": ["x".repeat(9 * 1024 * 1024)] });
+    let inventory = json!({ "nodes": huge, "crds": { "state": "ok", "items": ["a"] } });
+    let receipt = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
+    let answer = Answer { receipt, inventory: Some(Arc::new(inventory)) }.to_json();
+    let result = serde_json::from_str::<Value>(&answer).unwrap()["result"].take();
+    assert_eq!(result["inventory"]["nodes"], json!({ "state": "too_large", "items": [] }));
+    assert_eq!(result["inventory"]["crds"]["items"], json!(["a"]));
 }
 
 #[test]

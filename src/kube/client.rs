@@ -1,5 +1,6 @@
 //! One call to the API server: path in, object or a sorted error out.
 
+use super::shell;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::json::parse_foreign;
 use crate::rules::kubernetes::{KubeError, Object};
@@ -140,9 +141,10 @@ impl Kube {
 }
 
 fn object(response: Response) -> Result<Object, KubeError> {
-    match parse_foreign(&response.bytes()?, MAX_OBJECT) {
+    let bytes = response.bytes()?;
+    match parse_foreign(&bytes, MAX_OBJECT) {
         Ok(value @ Value::Object(_)) => Ok(Object(value)),
-        Ok(_) | Err(_) => Err(KubeError::Unanswered {
+        Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| KubeError::Unanswered {
             message: "the API server's answer is not a JSON object".to_owned(),
             retry_after: None,
         }),
@@ -159,6 +161,7 @@ fn sort_status(response: Response) -> KubeError {
     match status {
         404 => KubeError::NotFound(message),
         409 => KubeError::Conflict(message),
+        410 => KubeError::Gone(message),
         400 | 403 | 405 | 413 | 422 => KubeError::Refused { status, message },
         500.. => KubeError::Unanswered { message, retry_after },
         _ => KubeError::Unavailable { message, retry_after },

@@ -64,6 +64,7 @@ fn sort(error: &KubeError) -> &'static str {
         KubeError::NotFound(_) => "absent",
         KubeError::Refused { .. }
         | KubeError::Conflict(_)
+        | KubeError::Gone(_)
         | KubeError::Unavailable { .. }
         | KubeError::Unanswered { .. } => "incomplete",
     }
@@ -75,7 +76,7 @@ fn list<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, row: fn(T) -> Val
         Err(error) => {
             let state = match &error {
                 ListError::Kube(error) => sort(error),
-                ListError::TooLarge => "too_large",
+                ListError::PageTooLarge | ListError::TooLarge => "too_large",
                 ListError::Incomplete(_) => "incomplete",
             };
             log::info!("inventory list={path} state={state} error={:?}", error.to_string());

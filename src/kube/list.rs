@@ -6,8 +6,10 @@ use std::io::BufReader;
 
 /// Objects asked for in one page.
 const PAGE: usize = 500;
+/// How much smaller pages are after one that was too large.
+const PAGE_SHRINKS: usize = 8;
 /// Largest page, in bytes.
-const PAGE_BYTES: u64 = 64 * 1024 * 1024;
+const PAGE_BYTES: u64 = 16 * 1024 * 1024;
 /// How often a list is begun anew when its continue token has expired (410).
 const RESTARTS: u32 = 3;
 /// Most objects of one list.
@@ -24,7 +26,9 @@ pub(super) struct Whole<T> {
 pub(super) enum ListError {
     /// An error's answer, or none.
     Kube(KubeError),
-    /// Larger than a page or a list may be.
+    /// A page larger than it may be: smaller ones may do.
+    PageTooLarge,
+    /// More objects than a list may have, or one that is too large by itself.
     TooLarge,
     /// Not a list, cut short, or changing faster than it can be read.
     Incomplete(String),
@@ -34,7 +38,8 @@ impl std::fmt::Display for ListError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Kube(error) => error.fmt(f),
-            Self::TooLarge => write!(f, "more than {MOST} objects, or {PAGE_BYTES} bytes in one page"),
+            Self::PageTooLarge => write!(f, "more than {PAGE_BYTES} bytes in one page"),
+            Self::TooLarge => write!(f, "more than {MOST} objects, or one of more than {PAGE_BYTES} bytes"),
             Self::Incomplete(why) => write!(f, "the list could not be read to its end: {why}"),
         }
     }
@@ -56,44 +61,46 @@ struct PageMetadata {
     resource_version: Option<String>,
 }
 
-/// Reads the list at `path`, and begins anew where its continue token expires.
+/// Reads the list at `path`; begins anew where its continue token expires, and with smaller pages where one is
+/// too large.
 pub(super) fn all<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Result<Whole<T>, ListError> {
-    for _ in 0..=RESTARTS {
-        if let Some(whole) = once(kube, path)? {
-            return Ok(whole);
+    let (mut page, mut restarts) = (PAGE, 0);
+    loop {
+        match once(kube, path, page) {
+            Err(ListError::Kube(KubeError::Gone(_))) if restarts < RESTARTS => restarts += 1,
+            Err(ListError::PageTooLarge) if page > 1 => page = (page / PAGE_SHRINKS).max(1),
+            Err(ListError::PageTooLarge) => return Err(ListError::TooLarge),
+            result => return result,
         }
     }
-    Err(ListError::Incomplete("its continue token expired again and again".to_owned()))
 }
 
-/// One pass over all pages; none where the token of the next one has expired.
-fn once<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Result<Option<Whole<T>>, ListError> {
+/// One pass over all pages of so many objects.
+fn once<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, page: usize) -> Result<Whole<T>, ListError> {
     let (mut items, mut token) = (Vec::new(), String::new());
-    loop {
+    for _ in 0..MOST {
         let next = if token.is_empty() { String::new() } else { format!("&continue={token}") };
-        let response = match kube.open(&format!("{path}?limit={PAGE}{next}"), PAGE_BYTES) {
-            Ok(response) => response,
-            Err(KubeError::Unavailable { .. }) if !token.is_empty() => return Ok(None),
-            Err(error) => return Err(ListError::Kube(error)),
-        };
+        let response =
+            kube.open(&format!("{path}?limit={page}{next}"), PAGE_BYTES).map_err(ListError::Kube)?;
         let page: Page<T> =
             serde_json::from_reader(BufReader::new(response.body)).map_err(|e| unreadable(&e))?;
         items.extend(page.items.unwrap_or_default());
         if items.len() > MOST {
-            return Err(ListError::TooLarge);
+            break;
         }
         let metadata = page.metadata.unwrap_or_default();
         token = metadata.r#continue.unwrap_or_default();
         if token.is_empty() {
             let resource_version = metadata.resource_version.unwrap_or_default();
-            return Ok(Some(Whole { items, resource_version }));
+            return Ok(Whole { items, resource_version });
         }
     }
+    Err(ListError::TooLarge)
 }
 
 fn unreadable(error: &serde_json::Error) -> ListError {
     if error.io_error_kind() == Some(std::io::ErrorKind::FileTooLarge) {
-        ListError::TooLarge
+        ListError::PageTooLarge
     } else {
         ListError::Incomplete(error.to_string())
     }

@@ -9,6 +9,7 @@ pub mod events;
 pub mod inventory;
 pub mod lease;
 mod list;
+mod shell;
 pub mod state;
 mod stream;
 pub mod watch;

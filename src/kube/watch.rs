@@ -4,9 +4,10 @@
 use super::stream::{self, Lines};
 use super::{Kube, KubeError, components, list};
 use crate::rules::component::CREATED;
-use crate::rules::json::plain;
-use serde::Deserialize;
+use crate::rules::json::parse_foreign;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -31,14 +32,25 @@ pub struct Sighting {
 }
 
 /// `status` of a component.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub enum Status {
     /// It has none.
+    #[default]
     Absent,
     /// It has this.
     Here(Value),
-    /// More than 16 KiB.
+    /// More than 16 KiB, or deeper than we read.
     TooLarge,
+}
+
+/// Reads a status as text first: one that is too large, or too deep, costs neither memory nor the list.
+fn cut<'de, D: Deserializer<'de>>(source: D) -> Result<Status, D::Error> {
+    let text = Box::<RawValue>::deserialize(source)?;
+    Ok(match parse_foreign(text.get().as_bytes(), STATUS_BYTES) {
+        Ok(Value::Null) => Status::Absent,
+        Ok(status) => Status::Here(status),
+        Err(_) => Status::TooLarge,
+    })
 }
 
 /// One line of a watch.
@@ -58,8 +70,8 @@ pub enum Change {
 struct Item {
     #[serde(default)]
     metadata: Option<Metadata>,
-    #[serde(default, deserialize_with = "plain::deserialize")]
-    status: Value,
+    #[serde(default, deserialize_with = "cut")]
+    status: Status,
     /// Of a Status.
     #[serde(default)]
     code: Option<u16>,
@@ -134,11 +146,6 @@ impl Item {
     fn seen(self) -> (Sighting, Status) {
         let metadata = self.metadata.unwrap_or_default();
         let mut annotations = metadata.annotations.unwrap_or_default();
-        let status = match self.status {
-            Value::Null => Status::Absent,
-            status if status.to_string().len() > STATUS_BYTES => Status::TooLarge,
-            status => Status::Here(status),
-        };
         let sighting = Sighting {
             name: metadata.name.unwrap_or_default(),
             uid: metadata.uid.unwrap_or_default(),
@@ -146,6 +153,6 @@ impl Item {
             created: annotations.remove(CREATED).flatten().and_then(|text| text.parse().ok()),
             terminating: metadata.deletion_timestamp.is_some(),
         };
-        (sighting, status)
+        (sighting, self.status)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::store::{self, Stop};
 use super::{Leader, Reign, World};
-use crate::kube::{Object, components};
+use crate::kube::components;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::{Author, Write};
 use crate::rules::execution::{Ending, Execution, Step, TRY_FOR};
@@ -14,10 +14,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Most commands that are carried out between two writes of the state, so that none waits long for others.
-const TOGETHER: usize = 32;
+pub(super) const TOGETHER: usize = 32;
+
+/// How long components are read before the writes that follow are sent.
+pub(super) const READ_FOR: Duration = Duration::from_secs(1);
+
+/// Most JSON values in the objects of one batch before it is sent: about 32 MiB.
+pub(super) const HELD_MOST: usize = 1_000_000;
+
+/// Pause before a batch is begun again whose reading of the Lease got no answer.
+pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
 /// How long an outcome waits for others to be recorded with it.
-const HELD_BACK: Duration = Duration::from_millis(200);
+pub(super) const HELD_BACK: Duration = Duration::from_millis(200);
 
 /// One accepted command.
 pub(super) struct Task {
@@ -63,8 +72,15 @@ impl Task {
         Self { command, envelope, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
 
+    /// See [`Execution::note_kept`].
+    pub(super) fn note_kept(&mut self) {
+        if let Kind::Component(execution) = &mut self.kind {
+            execution.note_kept();
+        }
+    }
+
     /// The component that it writes.
-    fn name(&self) -> Option<&ComponentName> {
+    pub(super) fn name(&self) -> Option<&ComponentName> {
         match &self.kind {
             Kind::Component(execution) => Some(execution.name()),
             Kind::Inventory { .. } => None,
@@ -77,11 +93,11 @@ impl Task {
     }
 }
 
-/// A write that is planned, and the reading that it rests on.
+/// A write that is planned, and the generation of the reading that it rests on.
 struct Planned {
     index: usize,
     write: Write,
-    before: Option<Object>,
+    before: Option<i64>,
 }
 
 impl Leader {
@@ -90,20 +106,33 @@ impl Leader {
         let Some(reign) = &mut self.reign else { return Ok(false) };
         let world = &self.world;
         let now = world.clock.monotonic();
-        let mut first_ended = None;
         // Those that have waited longest go first.
         reign.tasks.sort_by_key(Task::due);
-        let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now).take(TOGETHER);
-        let planned: Vec<Planned> = due.filter_map(|(index, task)| plan(world, index, task)).collect();
-        let room = TOGETHER.saturating_sub(planned.len());
-        let checks = reign.keeper.plan(world, reign.store.state(), room);
-        if !planned.is_empty() || !checks.is_empty() {
-            store::still_ours(world, &reign.tenure)?;
+        let (mut planned, mut held) = (Vec::new(), 0_usize);
+        let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now);
+        for (index, task) in due.take(TOGETHER) {
+            store::may_act(world, &reign.tenure)?;
+            if let Some(write) = plan(world, index, task) {
+                held = held.saturating_add(write.write.weight());
+                planned.push(write);
+            }
+            if world.clock.monotonic().saturating_sub(now) >= READ_FOR || held >= HELD_MOST {
+                break;
+            }
         }
+        if !planned.is_empty() && !store::lease_read(world, &reign.tenure)? {
+            let again = world.clock.monotonic().saturating_add(AGAIN);
+            for Planned { index, .. } in planned.drain(..) {
+                if let Some(task) = reign.tasks.get_mut(index) {
+                    task.due = again;
+                }
+            }
+        }
+        let mut first_ended = None;
         for Planned { index, write, before } in planned {
             let Some(task) = reign.tasks.get_mut(index) else { continue };
             store::may_act(world, &reign.tenure)?;
-            send(world, task, &write, before.as_ref());
+            send(world, task, &write, before);
             let now = world.clock.monotonic();
             let since = *first_ended.get_or_insert(now);
             // What has ended is recorded before it has waited long; the rest is read anew.
@@ -114,17 +143,8 @@ impl Leader {
         if record(world, reign)? {
             self.judge_at = Duration::ZERO;
         }
-        // What is kept is restored after what was commanded; a batch that took long is read anew.
-        for check in checks {
-            store::may_act(world, &reign.tenure)?;
-            if world.clock.monotonic().saturating_sub(now) >= HELD_BACK {
-                break;
-            }
-            reign.keeper.send(world, check);
-        }
         let now = world.clock.monotonic();
-        let due = reign.tasks.iter().map(Task::due).chain(reign.keeper.due());
-        Ok(due.min().is_some_and(|due| due <= now))
+        Ok(reign.tasks.iter().any(|task| task.due <= now))
     }
 
     /// Ends the commands that wait for the inventory.
@@ -173,7 +193,7 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
         Err(error) => (execution.unreadable(&error, world.clock.wall(), at), None),
     };
     match step {
-        Step::Write(write) => Some(Planned { index, write, before }),
+        Step::Write(write) => Some(Planned { index, write, before: before.map(|live| live.generation()) }),
         step @ (Step::Again | Step::Wait(_) | Step::Retry(_) | Step::End(_)) => {
             follow(world, task, step);
             None
@@ -181,7 +201,7 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
     }
 }
 
-fn send(world: &World, task: &mut Task, write: &Write, before: Option<&Object>) {
+fn send(world: &World, task: &mut Task, write: &Write, before: Option<i64>) {
     let Kind::Component(execution) = &mut task.kind else { return };
     let kube = &world.kube;
     let answer = match write {

@@ -7,12 +7,18 @@ use super::World;
 use crate::kube::{KubeError, Object, state as configmap};
 use crate::leadership::Tenure;
 use crate::rules::backoff::Backoff;
+use crate::rules::said::Said;
 use crate::rules::state::State;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Longest pause between two tries of a state write: the end of the process is noticed within it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Conflicts of one write that are answered at once.
+const CONFLICTS: u32 = 3;
+/// Conflicts of one write after which somebody else is let try.
+const CONFLICTS_MOST: u32 = 20;
 
 /// Why the leader stops what it is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,9 +90,16 @@ pub(super) fn write(
     before: &State,
     text: &str,
 ) -> Result<Object, Stop> {
-    let mut backoff = Backoff::default();
+    let (mut backoff, mut conflicts, mut trouble) = (Backoff::default(), 0_u32, Said::default());
     loop {
         may_act(world, tenure)?;
+        // Somebody else's label conflicts once; what conflicts again and again is met with pauses.
+        if conflicts > CONFLICTS {
+            world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
+        }
+        if conflicts >= CONFLICTS_MOST {
+            return Err(Stop::Unusable("its writes conflict without end".to_owned()));
+        }
         let mut pace = world.pace.take();
         pace.spend(text.len(), world.clock.monotonic());
         world.pace.set(pace);
@@ -96,24 +109,32 @@ pub(super) fn write(
         };
         match answer {
             Ok(object) => return Ok(object),
-            Err(KubeError::Conflict(_)) => match reread(world, before, text)? {
-                Reread::Written(object) => return Ok(object),
-                Reread::Untouched(object) => read = Some(object),
-                Reread::Gone => {
-                    still_ours(world, tenure)?;
-                    read = None;
+            Err(KubeError::Conflict(_)) => {
+                conflicts = conflicts.saturating_add(1);
+                match reread(world, before, text)? {
+                    Reread::Written(object) => return Ok(object),
+                    Reread::Untouched(object) => read = Some(object),
+                    Reread::Gone => {
+                        still_ours(world, tenure)?;
+                        read = None;
+                    }
                 }
-            },
+            }
             // Deleted under us: it is written again from memory, if we still lead.
             Err(KubeError::NotFound(_)) if read.is_some() => {
+                conflicts = conflicts.saturating_add(1);
                 still_ours(world, tenure)?;
                 read = None;
             }
             Err(error @ (KubeError::NotFound(_) | KubeError::Refused { .. })) => {
                 return Err(Stop::Unusable(error.to_string()));
             }
-            Err(error @ (KubeError::Unavailable { .. } | KubeError::Unanswered { .. })) => {
-                log::warn!("state write repeated: error={:?}", error.to_string());
+            Err(
+                error @ (KubeError::Gone(_) | KubeError::Unavailable { .. } | KubeError::Unanswered { .. }),
+            ) => {
+                let text = format!("state write repeated: error={:?}", error.to_string());
+                let news = trouble.is_news(&text, world.clock.monotonic());
+                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
                 world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
             }
         }
@@ -159,6 +180,15 @@ pub(super) fn may_act(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     match world.permit.tenure(world.clock.monotonic()) {
         Some(current) if *current == *tenure => Ok(()),
         Some(_) | None => Err(Stop::Deposed),
+    }
+}
+
+/// [`still_ours`], before a batch of writes; false where the Lease could not be read, and nothing was sent.
+pub(super) fn lease_read(world: &World, tenure: &Tenure) -> Result<bool, Stop> {
+    match still_ours(world, tenure) {
+        Ok(()) => Ok(true),
+        Err(Stop::Unavailable(_)) => Ok(false),
+        Err(stop) => Err(stop),
     }
 }
 

@@ -5,7 +5,7 @@ use super::execute::Task;
 use super::store::{self, Stop, Store};
 use super::upkeep::Keeper;
 use super::{Leader, Reign, World};
-use crate::kube::{Object, state as configmap};
+use crate::kube::{KubeError, Object, state as configmap};
 use crate::leadership::Tenure;
 use crate::notices::About;
 use crate::rules::messages::{Receipt, Refusal, Status};
@@ -20,7 +20,10 @@ impl Leader {
     pub(super) fn take_over(&mut self, tenure: &Arc<Tenure>) -> Result<(), Stop> {
         let world = &self.world;
         let first_start = tenure.first_start && self.opened.as_ref() != Some(tenure);
-        let found = configmap::get(&world.kube).map_err(|e| Stop::Unavailable(e.to_string()))?;
+        let found = configmap::get(&world.kube).map_err(|error| match error {
+            KubeError::Refused { .. } => Stop::Unusable(error.to_string()),
+            _ => Stop::Unavailable(error.to_string()),
+        })?;
         store::still_ours(world, tenure)?;
         self.opened = Some(Arc::clone(tenure));
         let mut store = open(world, tenure, found, first_start)?;
@@ -85,14 +88,13 @@ fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(No
         match verdict::reverify(envelope, &world.trust) {
             Ok((command, operation)) => {
                 let source = record.source;
-                tasks.push(Task::new(
-                    command.value().clone(),
-                    &operation,
-                    envelope.clone(),
-                    source,
-                    now,
-                    true,
-                ));
+                let command = command.value().clone();
+                let mut task = Task::new(command, &operation, envelope.clone(), source, now, true);
+                let component = task.name().and_then(|name| state.component(name));
+                if component.is_some_and(|component| component.desired.is_some()) {
+                    task.note_kept();
+                }
+                tasks.push(task);
             }
             Err(refusal) => {
                 log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());

@@ -5,6 +5,7 @@ use super::*;
 use crate::elector::Elector;
 use crate::event::Filed;
 use crate::http::{Http, HttpError, Method, Request, Response};
+use crate::inbox::Reply;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
@@ -17,9 +18,21 @@ use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
+mod filed;
+mod told;
+mod upkeep;
+
 /// An API server that holds what it is given, with resource versions as preconditions.
 #[derive(Default)]
-struct FakeApi(Mutex<(BTreeMap<String, Value>, u64)>);
+struct FakeApi {
+    objects: Mutex<(BTreeMap<String, Value>, u64)>,
+    clock: Arc<FakeClock>,
+    /// How long each call takes.
+    latency: Mutex<Duration>,
+    /// Paths that end so are answered 500.
+    broken: Mutex<Option<&'static str>>,
+    calls: Mutex<Vec<(Method, String)>>,
+}
 
 impl FakeApi {
     fn put(objects: &mut (BTreeMap<String, Value>, u64), path: String, mut object: Value) -> Value {
@@ -37,8 +50,14 @@ impl FakeApi {
 impl Http for FakeApi {
     fn send(&self, request: &Request) -> Result<Response, HttpError> {
         let path = request.path.split('?').next().unwrap().to_owned();
+        *self.clock.0.lock().unwrap() += *self.latency.lock().unwrap();
+        self.calls.lock().unwrap().push((request.method, path.clone()));
+        if self.broken.lock().unwrap().is_some_and(|end| path.ends_with(end)) {
+            let body = Box::new(Cursor::new(b"{}".to_vec()));
+            return Ok(Response { status: 500, retry_after: None, date: None, body });
+        }
         let body: Option<Value> = request.body.as_ref().map(|body| serde_json::from_slice(body).unwrap());
-        let mut objects = self.0.lock().unwrap();
+        let mut objects = self.objects.lock().unwrap();
         let (status, answer) = match (request.method, body, objects.0.get(&path).cloned()) {
             (Method::Get, _, Some(object)) => (200, object),
             (Method::Post, Some(object), _) => {
@@ -84,12 +103,13 @@ fn with_lease() -> FakeApi {
     let lease = json!({ "metadata": { "name": "navin-cluster-agent", "uid": "lease" },
         "spec": { "holderIdentity": "a_1", "leaseTransitions": 1 } });
     let path = "/apis/coordination.k8s.io/v1/namespaces/navin-platform/leases/navin-cluster-agent";
-    FakeApi::put(&mut api.0.lock().unwrap(), path.to_owned(), lease);
+    FakeApi::put(&mut api.objects.lock().unwrap(), path.to_owned(), lease);
     api
 }
 
 struct Bench {
     leader: Leader,
+    api: Arc<FakeApi>,
     clock: Arc<FakeClock>,
     permit: Arc<Permit>,
     desk: Arc<Desk>,
@@ -106,11 +126,11 @@ impl Bench {
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
         let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
-        let api = with_lease();
-        let clock = Arc::new(FakeClock::default());
+        let api = Arc::new(with_lease());
+        let clock = Arc::clone(&api.clock);
         let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
         let leader = Leader::new(World {
-            kube: Kube::new(Arc::new(api), "navin-platform", Duration::from_secs(5)),
+            kube: Kube::new(api.clone(), "navin-platform", Duration::from_secs(5)),
             clock: clock.clone(),
             permit: Arc::clone(&permit),
             contact: Arc::default(),
@@ -122,7 +142,7 @@ impl Bench {
             notices: Arc::default(),
             pace: Cell::default(),
         });
-        let mut bench = Self { leader, clock, permit, desk, outbox };
+        let mut bench = Self { leader, api, clock, permit, desk, outbox };
         let tenure = Tenure {
             holder: "a_1".into(),
             transitions: 1,
@@ -214,66 +234,4 @@ fn the_leader_wakes_when_the_link_is_to_change() {
     let mut bench = Bench::new();
     *bench.clock.0.lock().unwrap() = Duration::from_secs(118);
     assert_eq!(bench.leader.work(), Duration::from_secs(2));
-}
-
-#[test]
-fn of_one_name_the_gateways_command_goes_first_and_the_file_waits_without_being_lost() {
-    let mut bench = Bench::new();
-    let (one, two) = (sign(&apply("a", 1, &json!({}))), sign(&apply("a", 2, &json!({}))));
-    bench.leader.world.contact.note_answered(Duration::from_secs(1));
-    bench.advance(Duration::from_secs(1));
-    bench.file(7, &two);
-    bench.deliver(&one);
-    bench.leader.work();
-    assert_eq!(bench.replies(), [(7, "later".to_owned())]);
-    bench.file(8, &two);
-    bench.leader.work();
-    let replies = bench.replies();
-    assert_eq!(replies, [(8, "under way".to_owned()), (8, "succeeded".to_owned())]);
-    assert_eq!(bench.outbox.len(), 2, "both receipts go to the manager");
-}
-
-#[test]
-fn while_connecting_a_sensitive_file_waits_and_offline_it_is_refused() {
-    let mut bench = Bench::new();
-    let file = sign(&apply("a", 1, &json!({})));
-    bench.file(1, &file);
-    bench.leader.work();
-    assert_eq!(bench.replies(), [(1, "later".to_owned())]);
-    bench.advance(Duration::from_mins(2));
-    bench.file(2, &file);
-    bench.leader.work();
-    bench.file(3, &file);
-    bench.leader.work();
-    assert_eq!(bench.replies(), [(2, "manager_unreachable".to_owned()), (3, "nonce_replayed".to_owned())]);
-    assert_eq!(bench.outbox.len(), 2);
-}
-
-#[test]
-fn what_is_not_authentic_goes_to_the_manager_from_the_gateway_alone() {
-    let mut bench = Bench::new();
-    let mut forged = sign(&apply("a", 1, &json!({})));
-    forged["payload"]["sequence"] = json!(2);
-    bench.file(1, &forged);
-    bench.leader.work();
-    assert_eq!(bench.replies(), [(1, "invalid_signature".to_owned())]);
-    assert_eq!(bench.outbox.len(), 0);
-    bench.deliver(&forged);
-    bench.leader.work();
-    assert_eq!(bench.outbox.len(), 1);
-    bench.desk.open(Ticket(2));
-    let content = Err("larger than 256 KiB".to_owned());
-    bench.leader.handle(Event::Filed(vec![Filed { ticket: Ticket(2), content }]));
-    assert_eq!(bench.replies(), [(2, "invalid_envelope".to_owned())]);
-    assert_eq!(bench.outbox.len(), 1);
-}
-
-#[test]
-fn what_waits_when_the_leadership_ends_is_answered_by_nobody() {
-    let mut bench = Bench::new();
-    bench.file(1, &sign(&apply("a", 1, &json!({}))));
-    bench.permit.revoke();
-    bench.leader.work();
-    let news = bench.desk.take();
-    assert_eq!((news.replies.len(), news.reigns_ended), (0, 1));
 }

@@ -4,6 +4,8 @@
 //! A sighting is a hint only: whatever is done rests on a fresh reading of the component, then of the Lease.
 //! A name with an accepted command is left alone until the command has ended.
 
+use super::execute::{AGAIN, HELD_BACK, HELD_MOST, READ_FOR, TOGETHER};
+use super::store::{self, Stop};
 use super::{Leader, World};
 use crate::board::Condition;
 use crate::event::Event;
@@ -44,17 +46,26 @@ struct Kept {
     conflicts: u32,
     /// Its metadata takes nothing of ours.
     bare: bool,
+    /// Nothing is done until the object that is being deleted is gone.
+    waits: bool,
     trouble: Option<String>,
 }
 
-/// A sighting of one name: the object, and the `created` that it carries; none where it is gone.
-type Glimpse = Option<(Reference, Option<u64>)>;
+/// A sighting of one name.
+enum Glimpse {
+    /// It is not there.
+    Gone,
+    /// It is being deleted.
+    Going,
+    /// The object, and the `created` that it carries.
+    There(Reference, Option<u64>),
+}
 
-/// A write that is planned, and the reading that it rests on.
-pub(super) struct Check {
+/// A write that is planned, and the generation of the reading that it rests on.
+struct Check {
     name: ComponentName,
     write: Write,
-    before: Option<Object>,
+    before: Option<i64>,
     late: bool,
 }
 
@@ -80,8 +91,14 @@ impl Keeper {
         } else if let Some(kept) = self.0.get_mut(name)
             && differs(state, name, kept, &glimpse)
         {
-            kept.due = Some(kept.due.unwrap_or(now));
+            let over = kept.waits && !matches!(glimpse, Glimpse::Going);
+            kept.due = Some(kept.due.filter(|_| !over).unwrap_or(now));
         }
+    }
+
+    /// Other keys count from now on: whatever was left for its envelope is looked at again.
+    pub(super) fn look_again(&mut self, now: Duration) {
+        self.0.values_mut().for_each(|kept| kept.due = Some(kept.due.unwrap_or(now)));
     }
 
     /// Takes note of a command's end.
@@ -118,15 +135,16 @@ impl Keeper {
         publish(world, state, name, kept);
     }
 
-    /// Looks at up to `most` names that are due; the writes that follow.
-    pub(super) fn plan(&mut self, world: &World, state: &State, most: usize) -> Vec<Check> {
-        let now = world.clock.monotonic();
-        let due = self.0.iter_mut().filter(|(_, kept)| kept.due.is_some_and(|due| due <= now)).take(most);
-        due.filter_map(|(name, kept)| look(world, state, name, kept)).collect()
+    /// The names that are due at `now`, those that have waited longest first.
+    fn all_due(&self, now: Duration) -> Vec<ComponentName> {
+        let due = self.0.iter().filter_map(|(name, kept)| Some((kept.due.filter(|due| *due <= now)?, name)));
+        let mut due: Vec<_> = due.collect();
+        due.sort();
+        due.into_iter().take(TOGETHER).map(|(_, name)| name.clone()).collect()
     }
 
     /// Sends a planned write.
-    pub(super) fn send(&mut self, world: &World, check: Check) {
+    fn send(&mut self, world: &World, check: Check) {
         let Check { name, write, before, late } = check;
         let Some(kept) = self.0.get_mut(&name) else { return };
         let kube = &world.kube;
@@ -143,7 +161,7 @@ impl Keeper {
                 world.notices.warning("LateCreateRemoved", About::Component(name.to_string()), message);
                 kept.due = Some(now);
             }
-            Ok(object) => kept.restored(world, &name, before.as_ref(), &object),
+            Ok(object) => kept.restored(world, &name, before, &object),
             Err(error) => kept.refused(world, &name, &write, &error),
         }
     }
@@ -153,12 +171,12 @@ impl Keeper {
 fn differs(state: &State, name: &ComponentName, kept: &Kept, glimpse: &Glimpse) -> bool {
     let desired = state.component(name).is_some_and(|component| component.desired.is_some());
     match (glimpse, &kept.reference) {
-        (None, _) => desired,
-        (Some((_, created)), _) if !desired => created.is_some_and(|c| state.is_late_create(name, c)),
-        (Some((seen, _)), Some(reference)) if seen.uid == reference.uid => {
+        (Glimpse::Gone | Glimpse::Going, _) => desired,
+        (Glimpse::There(_, created), _) if !desired => created.is_some_and(|c| state.is_late_create(name, c)),
+        (Glimpse::There(seen, _), Some(reference)) if seen.uid == reference.uid => {
             seen.generation > reference.generation
         }
-        (Some(_), _) => true,
+        (Glimpse::There(..), _) => true,
     }
 }
 
@@ -166,6 +184,7 @@ fn differs(state: &State, name: &ComponentName, kept: &Kept, glimpse: &Glimpse) 
 fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> Option<Check> {
     let now = world.clock.monotonic();
     kept.due = None;
+    kept.waits = false;
     if state.busy(name).is_some() {
         return None;
     }
@@ -180,6 +199,7 @@ fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> 
     };
     let wanted = wanted(world, state, name);
     let broken = wanted.as_ref().err().cloned();
+    let before = live.as_ref().map(Object::generation);
     let metadata = (world.kube.namespace(), kept.bare);
     let wanted = wanted.ok().flatten();
     let step = upkeep::decide(name, live.as_ref(), state, wanted.as_ref(), kept.reference.as_ref(), metadata);
@@ -197,11 +217,12 @@ fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> 
         Upkeep::Wait => {
             kept.trouble(name, "waits for the former object to be deleted");
             kept.due = Some(now.saturating_add(SLOW));
+            kept.waits = true;
             None
         }
         Upkeep::RemoveLate(write) => {
             kept.due = Some(now);
-            Some(Check { name: name.clone(), write, before: live, late: true })
+            Some(Check { name: name.clone(), write, before, late: true })
         }
         Upkeep::Restore(write) => {
             let due = kept.repairs.due(*kept.noticed.get_or_insert(now));
@@ -212,7 +233,7 @@ fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> 
             } else {
                 // Until it is answered, or dropped for lack of time, it is to be done.
                 kept.due = Some(now);
-                Some(Check { name: name.clone(), write, before: live, late: false })
+                Some(Check { name: name.clone(), write, before, late: false })
             }
         }
     };
@@ -253,12 +274,12 @@ impl Kept {
         self.due = None;
     }
 
-    fn restored(&mut self, world: &World, name: &ComponentName, before: Option<&Object>, object: &Object) {
+    fn restored(&mut self, world: &World, name: &ComponentName, before: Option<i64>, object: &Object) {
         self.reference = Some(Reference::of(object));
         self.settle_down();
         self.noticed = None;
         // A write that changed nothing found the defaults of the CRD, not a drift.
-        if before.is_none_or(|before| before.generation() != object.generation()) {
+        if before != Some(object.generation()) {
             self.repairs.made(world.clock.monotonic());
             world.board.count_repair();
             log::warn!("component restored component={name} generation={}", object.generation());
@@ -294,7 +315,7 @@ impl Kept {
     fn retry(&mut self, world: &World, error: &KubeError) {
         let pause = match error {
             KubeError::Refused { .. } | KubeError::NotFound(_) => SLOW,
-            KubeError::Conflict(_) => self.backoff.next(world.clock.random()),
+            KubeError::Conflict(_) | KubeError::Gone(_) => self.backoff.next(world.clock.random()),
             KubeError::Unavailable { retry_after: told, .. }
             | KubeError::Unanswered { retry_after: told, .. } => {
                 let told = retry_after(told.as_deref(), world.clock.wall());
@@ -320,6 +341,43 @@ fn publish(world: &World, state: &State, name: &ComponentName, kept: &Kept) {
 }
 
 impl Leader {
+    /// Looks at what is due, and restores it; true where more is due at once.
+    pub(super) fn keep(&mut self) -> Result<bool, Stop> {
+        let Some(reign) = &mut self.reign else { return Ok(false) };
+        let world = &self.world;
+        let (now, mut checks, mut held) = (world.clock.monotonic(), Vec::new(), 0_usize);
+        for name in reign.keeper.all_due(now) {
+            store::may_act(world, &reign.tenure)?;
+            let Some(kept) = reign.keeper.0.get_mut(&name) else { continue };
+            if let Some(check) = look(world, reign.store.state(), &name, kept) {
+                held = held.saturating_add(check.write.weight());
+                checks.push(check);
+            }
+            if world.clock.monotonic().saturating_sub(now) >= READ_FOR || held >= HELD_MOST {
+                break;
+            }
+        }
+        if !checks.is_empty() && !store::lease_read(world, &reign.tenure)? {
+            let again = world.clock.monotonic().saturating_add(AGAIN);
+            for Check { name, .. } in checks.drain(..) {
+                if let Some(kept) = reign.keeper.0.get_mut(&name) {
+                    kept.due = Some(again);
+                }
+            }
+        }
+        let began = world.clock.monotonic();
+        for check in checks {
+            store::may_act(world, &reign.tenure)?;
+            reign.keeper.send(world, check);
+            // Commands come first: the rest is read anew.
+            if world.clock.monotonic().saturating_sub(began) >= HELD_BACK {
+                break;
+            }
+        }
+        let now = world.clock.monotonic();
+        Ok(reign.keeper.due().is_some_and(|due| due <= now))
+    }
+
     /// Takes in what the watch saw.
     pub(super) fn sighted(&mut self, event: &Event) {
         let Some(reign) = &mut self.reign else { return };
@@ -327,7 +385,7 @@ impl Leader {
         let state = reign.store.state();
         let glimpse = |seen: &Sighting| {
             let reference = Reference { uid: seen.uid.clone(), generation: seen.generation };
-            (!seen.terminating).then_some((reference, seen.created))
+            if seen.terminating { Glimpse::Going } else { Glimpse::There(reference, seen.created) }
         };
         match event {
             Event::Seen(seen) => {
@@ -337,7 +395,7 @@ impl Leader {
             }
             Event::Gone(name) => {
                 if let Some(name) = ComponentName::parse(name) {
-                    reign.keeper.sighted(state, &name, None, now);
+                    reign.keeper.sighted(state, &name, Glimpse::Gone, now);
                 }
             }
             Event::Listed(all) => {
@@ -348,7 +406,7 @@ impl Leader {
                     .retain(|name, _| state.component(name).is_some() || state.busy(name).is_some());
                 let names: Vec<ComponentName> = reign.keeper.0.keys().cloned().collect();
                 for name in names {
-                    let seen = all.get(name.as_str()).and_then(|seen| glimpse(seen));
+                    let seen = all.get(name.as_str()).map_or(Glimpse::Gone, |seen| glimpse(seen));
                     reign.keeper.sighted(state, &name, seen, now);
                 }
             }

@@ -93,6 +93,26 @@ fn sign(object: &mut Object, author: &Author) {
     object.set_metadata_entry("annotations", SEQUENCE, &author.sequence.to_string());
 }
 
+impl Write {
+    /// How many JSON values it holds, for a bound on what is held at once.
+    #[must_use]
+    pub fn weight(&self) -> usize {
+        match self {
+            Self::Create(object) | Self::Replace(object) | Self::Settle(object) => weight(&object.0),
+            Self::Delete { .. } => 1,
+        }
+    }
+}
+
+fn weight(value: &Value) -> usize {
+    let children: usize = match value {
+        Value::Array(items) => items.iter().map(weight).sum(),
+        Value::Object(members) => members.values().map(weight).sum(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
+    };
+    children.saturating_add(1)
+}
+
 /// Whether `live` was last written by this command and still holds its name.
 #[must_use]
 pub fn written_by(live: &Object, author: &Author) -> bool {

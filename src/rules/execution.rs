@@ -128,6 +128,12 @@ impl Execution {
         })
     }
 
+    /// The component was kept until now: where a former leader began, and nothing is there, it is that which
+    /// was deleted.
+    pub fn note_kept(&mut self) {
+        self.existed = true;
+    }
+
     /// The component's name.
     #[must_use]
     pub fn name(&self) -> &ComponentName {
@@ -183,7 +189,7 @@ impl Execution {
         match &self.failing {
             None => Step::Write(Write::Replace(component::replaced(live, spec, &self.author, self.bare))),
             Some(failure) if !self.unanswered => failed(failure, false),
-            Some(_) => Step::Write(Write::Settle(component::settled(live, &self.author))),
+            Some(_) => self.settle(live),
         }
     }
 
@@ -214,7 +220,7 @@ impl Execution {
                 resource_version: resource_version.to_owned(),
             }),
             Some(failure) if !self.unanswered => failed(failure, false),
-            Some(_) => Step::Write(Write::Settle(component::settled(live, &self.author))),
+            Some(_) => self.settle(live),
         }
     }
 
@@ -222,7 +228,7 @@ impl Execution {
     pub fn answered(
         &mut self,
         write: &Write,
-        before: Option<&Object>,
+        before: Option<i64>,
         answer: Result<Object, KubeError>,
         at: Duration,
     ) -> Step {
@@ -232,11 +238,11 @@ impl Execution {
         }
     }
 
-    fn accepted(&mut self, write: &Write, before: Option<&Object>, object: &Object, at: Duration) -> Step {
+    fn accepted(&mut self, write: &Write, before: Option<i64>, object: &Object, at: Duration) -> Step {
         match write {
             Write::Create(_) => self.applied(object, true, object.generation()),
             Write::Replace(_) => {
-                let changed = before.is_none_or(|before| before.generation() != object.generation());
+                let changed = before != Some(object.generation());
                 self.applied(object, changed, object.generation())
             }
             Write::Settle(_) => {
@@ -270,6 +276,10 @@ impl Execution {
             (KubeError::Refused { .. }, _) | (KubeError::NotFound(_), Write::Create(_)) => {
                 self.failing = Some(Failure { reason: Reason::KubernetesRefused, message });
                 Step::Again
+            }
+            (KubeError::Gone(_), _) => {
+                self.trouble = message;
+                Step::Retry(None)
             }
             (KubeError::Unavailable { retry_after, .. }, _) => {
                 self.trouble = message;
@@ -305,8 +315,19 @@ impl Execution {
             KubeError::Unavailable { retry_after, .. } | KubeError::Unanswered { retry_after, .. } => {
                 Step::Retry(retry_after.clone())
             }
-            KubeError::Refused { .. } | KubeError::NotFound(_) | KubeError::Conflict(_) => Step::Retry(None),
+            KubeError::Refused { .. }
+            | KubeError::NotFound(_)
+            | KubeError::Conflict(_)
+            | KubeError::Gone(_) => Step::Retry(None),
         }
+    }
+
+    /// A spec that could not be read whole is not written back.
+    fn settle(&self, live: &Object) -> Step {
+        if live.is_shell() {
+            return Step::Retry(None);
+        }
+        Step::Write(Write::Settle(component::settled(live, &self.author)))
     }
 
     fn applied(&self, object: &Object, changed: bool, generation: i64) -> Step {

@@ -54,6 +54,12 @@ impl Object {
         self.0.get("metadata")?.get("annotations")?.get(key)?.as_str()
     }
 
+    /// Whether it nested too deep to be read, and stands here without what nests: never written back as read.
+    #[must_use]
+    pub fn is_shell(&self) -> bool {
+        self.0.get("spec").is_some_and(Value::is_null)
+    }
+
     /// Sets one entry of `metadata.annotations` or `metadata.labels`.
     pub fn set_metadata_entry(&mut self, group: &str, key: &str, value: &str) {
         let Value::Object(object) = &mut self.0 else { return };
@@ -90,7 +96,9 @@ pub enum KubeError {
         /// The server's reason and message.
         message: String,
     },
-    /// Not acted on, to be tried again: 401, 410, 429, or no connection.
+    /// 410: the version or the continue token is too old; not acted on.
+    Gone(String),
+    /// Not acted on, to be tried again: 401, 429, or no connection.
     Unavailable {
         /// What happened.
         message: String,
@@ -111,6 +119,7 @@ impl std::fmt::Display for KubeError {
         match self {
             Self::NotFound(message)
             | Self::Conflict(message)
+            | Self::Gone(message)
             | Self::Unavailable { message, .. }
             | Self::Unanswered { message, .. } => f.write_str(message),
             Self::Refused { status, message } => write!(f, "{message} ({status})"),

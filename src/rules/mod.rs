@@ -4,9 +4,9 @@
 //! and [`report`] are the contract's types, [`envelope`] is the one place where trust begins, [`state`]
 //! is what must outlive the leader, [`verdict`] says whether a command may run; [`kubernetes`] and
 //! [`component`] say what an object means, [`execution`] what to do next about an accepted command,
-//! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`], [`pace`] and
-//! [`certificate`] decide on times that the caller brings; [`inbox`] says which files of the break-glass
-//! folder are commands.
+//! [`upkeep`] about a component that stands; [`link`], [`election`], [`backoff`], [`pace`],
+//! [`said`] and [`certificate`] decide on times that the caller brings; [`inbox`] says which files of the break-glass
+//! folder are commands, [`notices`] how often people are told.
 
 pub mod backoff;
 pub mod certificate;
@@ -22,8 +22,10 @@ pub mod kubernetes;
 pub mod link;
 pub mod messages;
 pub mod names;
+pub mod notices;
 pub mod pace;
 pub mod report;
+pub mod said;
 pub mod state;
 pub mod upkeep;
 #[cfg(test)]

@@ -81,7 +81,7 @@ fn receipt_of(command: &Path) -> PathBuf {
 }
 
 #[test]
-fn a_command_is_put_under_a_name_that_nobody_can_guess_and_its_receipt_printed() {
+fn a_command_is_put_under_a_name_of_its_own_and_its_receipt_printed() {
     let bench = Bench::new("submit-good");
     bench.status(Some("agent-a"), 0);
     let mut seen = Vec::new();
@@ -102,6 +102,46 @@ fn a_command_is_put_under_a_name_that_nobody_can_guess_and_its_receipt_printed()
         assert!(random.len() == 32 && random.bytes().all(|byte| byte.is_ascii_hexdigit()), "{name}");
         assert!(!seen.contains(&name));
         seen.push(name);
+    }
+}
+
+impl Bench {
+    /// Submits a command, answers it with `receipt`, and gives how it ended.
+    fn answered(&self, receipt: &[u8]) -> (Option<i32>, String, String) {
+        self.status(Some("agent-a"), 0);
+        let child = self.submit(20, b"{}");
+        let command = self.submitted();
+        fs::write(self.inbox().join(".r"), receipt).unwrap();
+        fs::rename(self.inbox().join(".r"), receipt_of(&command)).unwrap();
+        end(child)
+    }
+}
+
+#[test]
+fn of_a_command_that_was_submitted_before_the_exit_code_says_what_became_of_it() {
+    let bench = Bench::new("submit-again");
+    for (original, id, code) in
+        [("succeeded", "one", 0), ("failed", "one", 1), ("refused", "one", 1), ("succeeded", "another", 1)]
+    {
+        let receipt = json!({ "status": "refused", "reason": "nonce_replayed", "command_id": "one",
+            "original": { "status": original, "command_id": id } });
+        assert_eq!(bench.answered(receipt.to_string().as_bytes()).0, Some(code), "{original} {id}");
+    }
+    let other = json!({ "status": "refused", "reason": "expired", "original": { "status": "succeeded" } });
+    assert_eq!(bench.answered(other.to_string().as_bytes()).0, Some(1));
+}
+
+#[test]
+fn an_answer_that_is_no_receipt_or_too_large_is_exit_70_and_is_left_there() {
+    let bench = Bench::new("submit-strange");
+    for answer in [b"\x1b[2J".to_vec(), b"{}".to_vec(), vec![b' '; 16 * 1024 * 1024 + 1]] {
+        let (code, stdout, stderr) = bench.answered(&answer);
+        assert_eq!((code, stdout.as_str()), (Some(70), ""), "{stderr}");
+        let [left] = &bench.names()[..] else { panic!("{:?}", bench.names()) };
+        assert!(only_line(&stderr).contains(left.as_str()), "{stderr}");
+        let left = bench.inbox().join(left);
+        assert_eq!(fs::metadata(&left).unwrap().len(), u64::try_from(answer.len()).unwrap());
+        fs::remove_file(left).unwrap();
     }
 }
 

@@ -2,6 +2,7 @@
 //! public report about another program, named with it.
 
 use crate::gateway::Scripted;
+use crate::inbox_lab::count_log;
 use crate::lab::{
     BOUND, POD, add_finalizer, let_go, live, outcome, queue, record, state, succeeded, until_accepted,
 };
@@ -73,11 +74,12 @@ fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
 #[test]
 fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_nothing() {
     let scripted = Scripted::start("near-full", &json!({}));
-    let _agent = scripted.agent();
+    let agent = scripted.agent();
     let (world, signer) = (&scripted.world, &scripted.signer);
     let spec = |text: &str| json!({ "text": text.repeat(190 * 1024 / text.len()) });
-    for sequence in 1..=3 {
-        let receipt = scripted.answer(&signer.apply(&format!("big-{sequence}"), sequence, &spec("x")));
+    let first = [1, 2, 3].map(|sequence| signer.apply(&format!("big-{sequence}"), sequence, &spec("x")));
+    for payload in &first {
+        let receipt = scripted.answer(payload);
         assert_eq!(receipt["status"], "succeeded", "{receipt}");
     }
     // Two of them wait to be replaced: the envelopes come on top of what is desired.
@@ -99,6 +101,12 @@ fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_noth
     });
     let bytes = report["state"]["bytes"].as_u64().expect("a size");
     assert!((700 * 1024..900 * 1024).contains(&bytes), "{bytes}");
+    // It is said once, however often the manager delivers what does not fit, and other things with it.
+    for payload in &first {
+        scripted.gateway.deliver(&[&envelope]);
+        assert_eq!(scripted.answer(payload)["reason"], "nonce_replayed");
+    }
+    assert_eq!(count_log(&agent, "state full"), 1, "{}", agent.process().stderr_tail());
     // What makes room, or needs none, is taken.
     assert_eq!(scripted.answer(&signer.delete("small", 7))["status"], "succeeded");
     assert!(scripted.gateway.receipts_of(too_much_id).is_empty(), "it is left where it is");
@@ -281,4 +289,59 @@ fn receipts_that_wait_survive_broken_connections_and_a_death_and_arrive_once_eac
     let written = wired.wire.since(0).into_iter();
     let written = written.filter(|exchange| writes_component(exchange) && exchange.took_effect()).count();
     assert_eq!(written, COUNT, "each component was written once");
+}
+
+// What `term` guards: a container that starts again in its pod has the same holder identity, so that without a
+// term that rises its takeover would write the state as it was, which changes no resourceVersion, and a write of
+// the former process that is still on its way would land after it.
+#[test]
+fn a_state_write_of_the_former_process_does_not_land_after_a_restart_in_the_same_pod() {
+    let scripted = Scripted::start("term", &json!({ "lease_duration_s": 3 }));
+    let (world, wire) = (&scripted.world, Wire::new());
+    let proxy = Proxy::of_api_server(world.cluster, POD, &wire);
+    let mut options = world.agent_options(POD);
+    options.kube_api = Some(proxy.url());
+    let agent = world.agent_with(options);
+    agent.wait_leads(&world.namespace, BOUND);
+    let holder = agent.holder();
+
+    // The former process finds that the command failed, and is killed with the record of it on the wire.
+    let outcome_held = Gate::new();
+    let held = outcome_held.clone();
+    wire.rule(move |call, reply| match reply {
+        None if call.is("POST", COMPONENTS) => Fate::answer(422, "Invalid"),
+        None if call.is("PUT", STATE) && call.json().to_string().contains("kubernetes_refused") => {
+            Fate::Hold(held.clone())
+        }
+        _ => Fate::Pass,
+    });
+    let payload = scripted.signer.apply("ingress", 1, &json!({ "replicas": 2 }));
+    scripted.gateway.deliver(&[&scripted.signer.sign(&payload)]);
+    outcome_held.wait_reached(BOUND);
+    agent.process().kill9();
+
+    // The next one has taken over, and is about to do what the former found to fail.
+    let from = wire.len();
+    let create_held = Gate::new();
+    let held = create_held.clone();
+    wire.rule(move |call, reply| {
+        if reply.is_none() && call.is("POST", COMPONENTS) { Fate::Hold(held.clone()) } else { Fate::Pass }
+    });
+    agent.process().start_again();
+    create_held.wait_reached(BOUND);
+    assert_eq!(agent.holder(), holder);
+    assert_eq!(state(world)["holder"], holder);
+    outcome_held.pass();
+    let late = wire.wait("the former's write to be answered", 0, BOUND, |exchange| {
+        exchange.call.number < from
+            && exchange.call.json().to_string().contains("kubernetes_refused")
+            && exchange.reply.is_some()
+    });
+    assert_eq!(late.reply.expect("an answer").status, 409, "it does not land");
+
+    create_held.pass();
+    let command_id = payload["command_id"].as_str().expect("a command_id");
+    let receipt = until("its receipt", BOUND, || scripted.gateway.receipts_of(command_id).pop());
+    assert_eq!(receipt["status"], "succeeded", "{receipt}");
+    assert_eq!(live(world, "ingress")["spec"], json!({ "replicas": 2 }));
 }

@@ -101,6 +101,7 @@ impl Replica {
             leader: events.clone(),
             identity: Arc::clone(&current),
             backoff: Backoff::default(),
+            not_before: Duration::ZERO,
         };
         let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());
         let reporter = Reporter {

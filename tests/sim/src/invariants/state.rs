@@ -150,7 +150,14 @@ impl Checker {
                 format!("state: term={} of tenure {} after {}", next.term, sender.tenure, self.state_tenure);
             self.broken(FENCED, what);
         }
+        let takes_over = sender.tenure > self.state_tenure;
         self.state_tenure = sender.tenure;
+        // The first of the two steps that make a state has term 0.
+        if let Some(before) = before.as_ref().filter(|before| takes_over && before.term > 0)
+            && next.term <= before.term
+        {
+            self.broken("a takeover raises the term", format!("term={} after {}", next.term, before.term));
+        }
         if next.bytes > STATE_LIMIT {
             self.broken(SIZE, format!("{} bytes", next.bytes));
         }
