@@ -7,6 +7,7 @@ use crate::kube::lease::{self, Holding};
 use crate::kube::{Kube, KubeError, Object, state as configmap};
 use crate::leadership::{Permit, Tenure};
 use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, micro_time};
+use crate::rules::said::Said;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -15,8 +16,6 @@ use std::time::Duration;
 const LOOK: Duration = Duration::from_millis(1_500);
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
-/// How often the same trouble is said.
-const SAY_AGAIN: Duration = Duration::from_mins(1);
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
@@ -37,8 +36,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
-    /// What went wrong last, and when it was said.
-    trouble: Option<(String, Duration)>,
+    /// What went wrong of late.
+    said: Said,
 }
 
 impl Elector {
@@ -53,7 +52,7 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, trouble: None }
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, said: Said::default() }
     }
 
     /// Our `holderIdentity`.
@@ -137,7 +136,6 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
-                self.trouble = None;
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
@@ -188,7 +186,8 @@ impl Elector {
         let mut watch = match lease::watch(&self.kube, version, rest.as_secs()) {
             Ok(watch) => watch,
             Err(error) => {
-                log::info!("lease not watched, read instead error={:?}", error.to_string());
+                let text = format!("lease not watched, read instead error={:?}", error.to_string());
+                self.say(log::Level::Info, &text);
                 return look;
             }
         };
@@ -204,7 +203,7 @@ impl Elector {
                 Ok(None) if self.clock.monotonic().saturating_sub(began) >= SHORT => return Duration::ZERO,
                 Ok(None) => return look,
                 Err(error) => {
-                    log::info!("lease watch broke error={error:?}");
+                    self.say(log::Level::Info, &format!("lease watch broke error={error:?}"));
                     return look;
                 }
             }
@@ -228,7 +227,6 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
-                self.trouble = None;
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
@@ -241,17 +239,17 @@ impl Elector {
         }
     }
 
-    /// Says what does not work: at once where it is something new, else once a minute.
+    /// Says what does not work: once a minute.
     fn trouble(&mut self, what: &str, error: &KubeError) {
-        let (text, now) = (format!("{what} error={:?}", error.to_string()), self.clock.monotonic());
-        let same = |(said, at): &(String, Duration)| *said == text && now.saturating_sub(*at) < SAY_AGAIN;
-        if self.trouble.as_ref().is_some_and(same) {
-            return log::debug!("{text}");
-        }
         // A conflict says that another was faster, which is nothing bad.
         let faster = matches!(error, KubeError::Conflict(_));
-        log::log!(if faster { log::Level::Info } else { log::Level::Warn }, "{text}");
-        self.trouble = Some((text, now));
+        let level = if faster { log::Level::Info } else { log::Level::Warn };
+        self.say(level, &format!("{what} error={:?}", error.to_string()));
+    }
+
+    fn say(&mut self, level: log::Level, text: &str) {
+        let news = self.said.is_news(text, self.clock.monotonic());
+        log::log!(if news { level } else { log::Level::Debug }, "{text}");
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {
