@@ -107,8 +107,6 @@ pub(crate) struct Known {
     pub(crate) component_read: BTreeMap<String, Duration>,
     /// Since when an outcome waits to be recorded.
     pub(crate) ended: Option<Duration>,
-    /// Since when it leads, as last seen.
-    pub(crate) leads_since: Option<Duration>,
     /// How often its leader thread has read the state.
     pub(crate) reign: u64,
     /// When it was offline.

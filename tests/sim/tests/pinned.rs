@@ -51,7 +51,10 @@ fn a_delete_that_was_answered_ends_as_a_success_even_if_the_object_cannot_be_rea
         items: vec![
             (10 * SECOND, apply("component-0")),
             (15 * SECOND, Item::Hold("component-0".to_owned())),
-            (20 * SECOND, Item::Approve("managedcomponent.delete", Some("component-0".to_owned()), None, 900)),
+            (
+                20 * SECOND,
+                Item::Approve("managedcomponent.delete", Some("component-0".to_owned()), None, 900),
+            ),
         ],
         rules: vec![
             // The first reading is the delete's own; then none is answered.
@@ -60,7 +63,8 @@ fn a_delete_that_was_answered_ends_as_a_success_even_if_the_object_cannot_be_rea
         ],
     };
     let outcome = play(script);
-    let outcomes: Vec<_> = outcome.stats.outcomes.iter().map(|(what, count)| (what.as_str(), *count)).collect();
+    let outcomes: Vec<_> =
+        outcome.stats.outcomes.iter().map(|(what, count)| (what.as_str(), *count)).collect();
     assert_eq!(outcomes, [("succeeded", 2)], "{}", outcome.text);
 }
 

@@ -137,15 +137,11 @@ fn of_others(object: &Value) -> Vec<Value> {
     let entries = |member: &str| {
         let mut entries = metadata[member].clone();
         if let Some(entries) = entries.as_object_mut() {
-            let ours = |key: &str| key.contains("platform.navin.ai/") || key == "app.kubernetes.io/managed-by";
+            let ours =
+                |key: &str| key.contains("platform.navin.ai/") || key == "app.kubernetes.io/managed-by";
             entries.retain(|key, _| !ours(key));
         }
         if entries.as_object().is_some_and(serde_json::Map::is_empty) { Value::Null } else { entries }
     };
-    vec![
-        entries("labels"),
-        entries("annotations"),
-        metadata["finalizers"].clone(),
-        object["status"].clone(),
-    ]
+    vec![entries("labels"), entries("annotations"), metadata["finalizers"].clone(), object["status"].clone()]
 }
