@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::time::Duration;
 
 /// How long after its file was taken back the word of it may be on its way.
-const ON_ITS_WAY: i64 = 10;
+const ON_ITS_WAY: i64 = 1;
 
 impl Checker {
     /// 2: as a process of `life`, which leads since `since`, sends `next` to the state.
