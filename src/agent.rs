@@ -2,7 +2,7 @@
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
 //! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox
-//! (its folder), identity (its folder), events (Events), signals. They are joined by one bounded channel of [`Event`] into the
+//! (its folder), identity (its folder), events (Events), heartbeat (the run folder), signals. They are joined by one bounded channel of [`Event`] into the
 //! leader, and by the [`Permit`]. A thread that ends takes the process with it.
 
 mod parts;
@@ -10,6 +10,7 @@ mod parts;
 use crate::clock::{Clock, SystemClock};
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
+use crate::heartbeat::Pulse;
 use crate::leader::Leader;
 use crate::leadership::Permit;
 use crate::threads::spawn;
@@ -45,6 +46,8 @@ pub(crate) struct Options {
     pub(crate) pod_namespace: Option<String>,
     /// The break-glass folder.
     pub(crate) inbox: Option<PathBuf>,
+    /// Where `health` finds what it reads; otherwise in the break-glass folder.
+    pub(crate) run_dir: Option<PathBuf>,
 }
 
 /// What the main thread waits for.
@@ -68,6 +71,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let crier = parts.crier()?;
     let inbox = parts.inbox();
     let rotation = parts.rotation();
+    let heart = parts.heart();
 
     // Before anything is said: whoever reads the first line may send a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
@@ -86,8 +90,8 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
         Box::new(move || forward(signals, &wake))
     })?;
     start("leader", {
-        let permit = Arc::clone(&parts.permit);
-        Box::new(move || lead(leader, &received, &permit))
+        let (permit, pulse) = (Arc::clone(&parts.permit), Arc::clone(&parts.pulse));
+        Box::new(move || lead(leader, &received, &permit, &pulse))
     })?;
     start("lease", Box::new(move || elector.run()))?;
     start("watch", Box::new(move || watcher.run()))?;
@@ -99,11 +103,14 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     if let Some(inbox) = inbox {
         start("inbox", Box::new(move || inbox.run()))?;
     }
+    if let Some(heart) = heart {
+        start("heartbeat", Box::new(move || heart.run()))?;
+    }
     await_end(&woken, &parts.permit, &parts.events)
 }
 
 /// The leader thread: takes events one by one, then does what is due.
-fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit) {
+fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit, pulse: &Pulse) {
     let mut pause = Duration::ZERO;
     while !permit.closing() {
         match events.recv_timeout(pause) {
@@ -116,6 +123,7 @@ fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
+        pulse.took_events();
         pause = leader.work();
     }
 }

@@ -1,7 +1,7 @@
 //! The Navin cluster agent, in reading order.
 //!
 //! 1. [`rules`]: decisions. No I/O, no clock, no thread, no log.
-//! 2. The seam to the world: [`http`], [`clock`], [`files`].
+//! 2. The seam to the world: [`http`], [`clock`], [`files`]; [`heartbeat`], by which a thread is heard there.
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
 //! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.
@@ -25,6 +25,7 @@ pub mod exit;
 pub mod files;
 pub mod folder;
 pub mod gateway;
+pub mod heartbeat;
 pub mod http;
 pub mod identity;
 pub mod inbox;

@@ -17,6 +17,8 @@ Options:
                          (the three go together; without them the mounted ServiceAccount is used)
   --inbox DIR            Folder to take command files from, past the manager; the answer to
                          NAME.json is NAME.receipt.json beside it [default: none]
+  --run-dir DIR          Writable folder for the heartbeat that 'health' reads [default: that of
+                         --inbox; without either there is none]
 
 Environment:
   POD_NAME, POD_UID      Who this replica is [default: the host's name and a random part]
@@ -41,6 +43,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     let token = arguments.option("--kube-token-file")?;
     let ca = arguments.option("--kube-ca-file")?;
     let inbox = arguments.option("--inbox")?;
+    let run_dir = arguments.option("--run-dir")?;
     arguments.end()?;
     let kube = match (api, token, ca) {
         (Some(url), Some(token), Some(ca)) => {
@@ -60,6 +63,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         pod_uid: environment("POD_UID"),
         pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
         inbox: inbox.map(PathBuf::from),
+        run_dir: run_dir.map(PathBuf::from),
     })
 }
 
