@@ -8,11 +8,11 @@ use crate::clock::{Clock, uptime};
 use crate::files;
 use crate::http::{Http, HttpError, Request, Response};
 use crate::leadership::Permit;
-use crate::rules::health::{HEALTH_NAME, Health, Heard, WRITE_EVERY, may_wait};
+use crate::rules::health::{HEALTH_NAME, Health, Heard, MAX_HEALTH_BYTES, WRITE_EVERY, may_wait};
 use crate::rules::said::Said;
 use jiff::Timestamp;
 use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -172,6 +172,39 @@ impl Heart {
         let threads = std::iter::once(self.leader.heard(now, None)).chain(others).collect();
         Health { written_at_ms: millis(uptime), threads }
     }
+}
+
+/// Why the agent is not known to be alive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotAlive {
+    /// There is nothing to judge by.
+    Unknown(String),
+    /// It is not: which thread is silent, or that all are.
+    Silent(String),
+}
+
+impl std::fmt::Display for NotAlive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (Self::Unknown(why) | Self::Silent(why)) = self;
+        f.write_str(why)
+    }
+}
+
+/// Judges what the agent of another process wrote into its run folder; one line where all is well.
+///
+/// # Errors
+///
+/// See [`NotAlive`].
+pub fn look(dir: &Path) -> Result<String, NotAlive> {
+    let path = dir.join(HEALTH_NAME);
+    let text = files::read(&path, MAX_HEALTH_BYTES).map_err(|error| {
+        let question = "is the agent running, with this --run-dir or --inbox?";
+        NotAlive::Unknown(format!("{}: not readable: {error}: {question}", path.display()))
+    })?;
+    let now = uptime().ok_or_else(|| NotAlive::Unknown("/proc/uptime: not readable".to_owned()))?;
+    let (health, age) =
+        Health::judge(&text, now).map_err(|why| NotAlive::Silent(format!("{}: {why}", path.display())))?;
+    Ok(format!("alive: {} threads go round, seen {} s ago", health.threads.len(), age.as_secs()))
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@
 //! 6. [`watch`]: what comes from the cluster; [`poll`], [`outbox`], [`board`], [`reporter`]: what comes from
 //!    and goes to the manager; [`inbox`]: what comes past it, from a [`folder`]; [`notices`]: what people are
 //!    told by Events.
-//! 7. [`identity`], [`rotation`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
+//! 7. [`identity`], [`rotation`], [`exit`], [`cli`] and the private `agent`: how it starts and ends; the private
+//!    `doctor`: what is wrong where it does not.
 //!
 //! # Log levels
 //!
@@ -19,6 +20,7 @@ mod agent;
 pub mod board;
 pub mod cli;
 pub mod clock;
+mod doctor;
 pub mod elector;
 pub mod event;
 pub mod exit;

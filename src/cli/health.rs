@@ -1,9 +1,7 @@
 //! `health`: whether the agent in the same container is alive, for the kubelet.
 
 use super::{Arguments, Exit, Fatal, print};
-use crate::clock::uptime;
-use crate::files;
-use crate::rules::health::{HEALTH_NAME, Health, MAX_HEALTH_BYTES};
+use crate::heartbeat;
 use std::path::Path;
 
 const HELP: &str = "\
@@ -28,17 +26,6 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     }
     let dir = arguments.option("--run-dir")?.unwrap_or_else(|| RUN_DIR.to_owned());
     arguments.end()?;
-    let line = look(Path::new(&dir)).map_err(|why| Fatal::new(Exit::Refused, why))?;
+    let line = heartbeat::look(Path::new(&dir)).map_err(|why| Fatal::new(Exit::Refused, why))?;
     print(&format!("{line}\n"))
-}
-
-/// One line, whether it is well or not.
-pub(crate) fn look(dir: &Path) -> Result<String, String> {
-    let path = dir.join(HEALTH_NAME);
-    let text = files::read(&path, MAX_HEALTH_BYTES).map_err(|error| {
-        format!("{}: not readable: {error}: is the agent running, with this --run-dir?", path.display())
-    })?;
-    let now = uptime().ok_or("the machine's uptime is not readable (/proc/uptime)")?;
-    let (health, age) = Health::judge(&text, now).map_err(|why| format!("{}: {why}", path.display()))?;
-    Ok(format!("alive: {} threads go round, seen {} s ago", health.threads.len(), age.as_secs()))
 }
