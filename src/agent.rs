@@ -17,6 +17,7 @@ use crate::threads::spawn;
 use parts::Parts;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -78,12 +79,7 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     parts.announce(elector.holder());
     let (wake, woken) = sync_channel(8);
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
-        let ended = Ended { name, wake: wake.clone() };
-        let guarded = move || {
-            let _ended = ended;
-            body();
-        };
-        spawn(name, guarded).map(drop).map_err(system("thread"))
+        guarded(name, wake.clone(), body).map_err(system("thread"))
     };
     start("signals", {
         let wake = wake.clone();
@@ -136,6 +132,16 @@ fn forward(mut signals: Signals, wake: &SyncSender<Wake>) {
     }
 }
 
+/// Starts a thread whose end, by a panic too, the main thread is told.
+fn guarded(name: &'static str, wake: SyncSender<Wake>, body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    let ended = Ended { name, wake };
+    let guarded = move || {
+        let _ended = ended;
+        body();
+    };
+    spawn(name, guarded).map(drop)
+}
+
 /// Tells the main thread that a thread has ended, by a panic too.
 struct Ended {
     name: &'static str,
@@ -176,4 +182,31 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     }
     log::info!("stopped");
     Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    // OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
+    #[test]
+    fn a_thread_that_panics_or_returns_ends_the_process_with_code_70_and_its_name() {
+        let lock: Arc<Mutex<()>> = Arc::default();
+        let held = Arc::clone(&lock);
+        let panics = move || {
+            let held = held.lock();
+            assert!(held.is_err(), "a panic while it holds a lock");
+        };
+        for (name, body) in
+            [("poll", Box::new(panics) as Box<dyn FnOnce() + Send>), ("watch", Box::new(|| ()))]
+        {
+            let (wake, woken) = sync_channel(8);
+            guarded(name, wake.clone(), body).unwrap();
+            let (events, _received) = sync_channel(1);
+            let fatal = await_end(&woken, &Permit::default(), &events).err().unwrap();
+            assert_eq!(fatal.exit, Exit::Software);
+            assert_eq!(fatal.message, format!("thread {name} ended unexpectedly"));
+        }
+    }
 }

@@ -158,10 +158,9 @@ fn a_bundle_has_what_is_needed_and_nothing_secret_and_no_log_has_either() {
     agent.wait_leads(&world.namespace, BOUND);
     let done = world.apply("kept", &json!({ "password": CANARY }), BOUND);
     assert_eq!(done["status"], "succeeded", "{done}");
-    let refused = world.apply("bad", &json!({ "replicas": 1, CANARY: null }), BOUND);
     let doctor = Doctor::of(&world, agent.inbox());
     let archive = doctor.run(&["--bundle"]);
-    assert_eq!(archive.status.code(), Some(0), "{refused} {}", said(doctor.run(&[])).1);
+    assert_eq!(archive.status.code(), Some(0), "{}", said(doctor.run(&[])).1);
 
     // Debian's tar is a judge of its own.
     let untar = |args: &[&str]| {

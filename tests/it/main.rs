@@ -29,6 +29,7 @@ mod inventory;
 mod lifecycle;
 mod offline;
 mod one_leader;
+mod pid_one;
 mod receipts;
 mod refusals;
 mod rights;
