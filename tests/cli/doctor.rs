@@ -41,7 +41,7 @@ fn ends(identity: &mut Identity, year: i32) {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.not_before = date_time_ymd(2020, 1, 1);
     params.not_after = date_time_ymd(year, 1, 1);
-    let certificate = identity.certify_as(params);
+    let certificate = identity.certify_as(&params);
     identity.put("tls.crt", certificate);
 }
 
@@ -89,7 +89,7 @@ fn a_certificate_that_ends_within_two_weeks_is_a_warning() {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     let soon = std::time::SystemTime::now() + std::time::Duration::from_hours(13 * 24 + 1);
     params.not_after = soon.into();
-    let certificate = identity.certify_as(params);
+    let certificate = identity.certify_as(&params);
     identity.put("tls.crt", certificate);
     let (status, message) = about(&findings(folder.path(), &identity, NAMESPACE), "certificate");
     assert!(status == "warning" && message.contains("in 13 days"), "{status} {message}");

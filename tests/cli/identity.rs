@@ -113,7 +113,7 @@ impl Identity {
     }
 
     /// The same for the client's key, with other contents.
-    pub(crate) fn certify_as(&self, params: CertificateParams) -> String {
+    pub(crate) fn certify_as(&self, params: &CertificateParams) -> String {
         params.signed_by(&self.key, &self.authority).unwrap().pem()
     }
 

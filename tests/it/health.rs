@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Longer than a heartbeat is believed, and another is written.
-const STALE: Duration = Duration::from_secs(60);
+const STALE: Duration = Duration::from_mins(1);
 
 fn alive(run_dir: &Path) -> bool {
     health(run_dir).0 == Some(0)
