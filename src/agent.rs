@@ -61,6 +61,8 @@ enum Wake {
 pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let system =
         |what: &'static str| move |e: std::io::Error| Fatal::new(Exit::System, format!("{what}: {e}"));
+    // First of all: as the first process of a container it has no other way to hear a signal.
+    let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
     let (events, received) = sync_channel(EVENTS);
     let parts = Parts::new(options, events)?;
     let elector = parts.elector()?;
@@ -74,8 +76,6 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let rotation = parts.rotation();
     let heart = parts.heart();
 
-    // Before anything is said: whoever reads the first line may send a signal.
-    let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
     parts.announce(elector.holder());
     let (wake, woken) = sync_channel(8);
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {

@@ -37,8 +37,8 @@ pub struct Elector {
     me: Candidate,
     observer: Observer,
     held: Option<Held>,
-    /// What went wrong last.
-    trouble: Said,
+    /// What went wrong of late.
+    said: Said,
 }
 
 impl Elector {
@@ -53,8 +53,7 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        let (observer, trouble) = (Observer::new(), Said::default());
-        Self { kube, clock, permit, leader, me, observer, held: None, trouble }
+        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, said: Said::default() }
     }
 
     /// Our `holderIdentity`.
@@ -138,7 +137,6 @@ impl Elector {
         let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
-                self.trouble.over();
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
@@ -190,7 +188,8 @@ impl Elector {
         let mut watch = match lease::watch(&self.kube, version, rest.min(LONGEST_WAIT).as_secs()) {
             Ok(watch) => watch,
             Err(error) => {
-                log::info!("lease not watched, read instead error={:?}", error.to_string());
+                let text = format!("lease not watched, read instead error={:?}", error.to_string());
+                self.say(log::Level::Info, &text);
                 return look;
             }
         };
@@ -206,7 +205,7 @@ impl Elector {
                 Ok(None) if self.clock.monotonic().saturating_sub(began) >= SHORT => return Duration::ZERO,
                 Ok(None) => return look,
                 Err(error) => {
-                    log::info!("lease watch broke error={error:?}");
+                    self.say(log::Level::Info, &format!("lease watch broke error={error:?}"));
                     return look;
                 }
             }
@@ -230,7 +229,6 @@ impl Elector {
         };
         match answer {
             Ok(lease) => {
-                self.trouble.over();
                 self.observe(Some(&lease));
                 self.won(sent, transitions, time, lease, first_start);
                 Duration::ZERO
@@ -243,15 +241,17 @@ impl Elector {
         }
     }
 
-    /// Says what does not work: at once where it is something new, else once a minute.
+    /// Says what does not work: once a minute.
     fn trouble(&mut self, what: &str, error: &KubeError) {
-        let text = format!("{what} error={:?}", error.to_string());
-        if !self.trouble.is_news(&text, self.clock.monotonic()) {
-            return log::debug!("{text}");
-        }
         // A conflict says that another was faster, which is nothing bad.
         let faster = matches!(error, KubeError::Conflict(_));
-        log::log!(if faster { log::Level::Info } else { log::Level::Warn }, "{text}");
+        let level = if faster { log::Level::Info } else { log::Level::Warn };
+        self.say(level, &format!("{what} error={:?}", error.to_string()));
+    }
+
+    fn say(&mut self, level: log::Level, text: &str) {
+        let news = self.said.is_news(text, self.clock.monotonic());
+        log::log!(if news { level } else { log::Level::Debug }, "{text}");
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {

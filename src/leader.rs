@@ -18,7 +18,7 @@ use crate::board::Board;
 use crate::clock::Clock;
 use crate::event::{Event, Ticket};
 use crate::gateway::Contact;
-use crate::inbox::{Desk, Reply};
+use crate::inbox::Desk;
 use crate::kube::Kube;
 use crate::leadership::{Permit, Tenure};
 use crate::notices::{About, Notices};
@@ -37,8 +37,6 @@ use execute::Task;
 use store::{Stop, Store};
 use upkeep::Keeper;
 
-/// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
-const QUEUE_MOST: usize = 256;
 /// Longest sleep while nothing is due.
 const IDLE: Duration = Duration::from_secs(5);
 /// How long acknowledgements are gathered before the state is written for them.
@@ -108,11 +106,13 @@ pub struct Leader {
     opened: Option<Arc<Tenure>>,
     /// When what waits in the queue is judged again; at once after a delivery or an outcome.
     judge_at: Duration,
-    /// Why no takeover succeeds, and that the pace of the state's writes is reached.
-    trouble: Said,
-    held_up: Said,
-    /// More was delivered than can wait, since the queue was empty.
-    overflowed: bool,
+    /// Until then the state counts as full: a command was left for lack of room.
+    left_until: Duration,
+    /// The link, from one takeover to the next.
+    link: link::Watched,
+    /// What was said of late, and which envelopes were refused.
+    said: Said,
+    refused: Said,
 }
 
 impl Leader {
@@ -126,9 +126,19 @@ impl Leader {
             retake_at: Duration::ZERO,
             opened: None,
             judge_at: Duration::ZERO,
-            trouble: Said::default(),
-            held_up: Said::default(),
-            overflowed: false,
+            left_until: Duration::ZERO,
+            link: link::Watched::default(),
+            said: Said::default(),
+            refused: Said::default(),
+        }
+    }
+
+    /// Logs what is wrong, once a minute.
+    fn warn(&mut self, what: &str) {
+        if self.said.is_news(what, self.world.clock.monotonic()) {
+            log::warn!("{what}");
+        } else {
+            log::debug!("{what}");
         }
     }
 
@@ -169,26 +179,6 @@ impl Leader {
         }
     }
 
-    /// A command that waits already is not queued twice, however often it is delivered.
-    fn enqueue(&mut self, delivery: Delivery) {
-        let same = |waiting: &Delivery| {
-            waiting.ticket.is_none() && delivery.ticket.is_none() && waiting.envelope == delivery.envelope
-        };
-        if self.queue.iter().any(same) {
-            return;
-        }
-        if self.queue.len() >= QUEUE_MOST {
-            if !std::mem::replace(&mut self.overflowed, true) {
-                log::warn!("queue full: commands are left to their sender");
-            }
-            if let Some(ticket) = delivery.ticket {
-                self.world.desk.reply(ticket, Reply::Later);
-            }
-            return;
-        }
-        self.queue.push_back(delivery);
-    }
-
     /// Does all that is due; how long until more is.
     pub fn work(&mut self) -> Duration {
         let now = self.world.clock.monotonic();
@@ -201,9 +191,7 @@ impl Leader {
         match self.rule(&tenure) {
             Ok(pause) => pause,
             Err(stop) => {
-                let now = self.world.clock.monotonic();
-                let news = self.trouble.is_news(&stop.to_string(), now);
-                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "stepping back: {stop}");
+                self.warn(&format!("stepping back: {stop}"));
                 if let Stop::StateChanged(_) = &stop {
                     self.world.notices.warning("StateConflict", About::Pod, &stop.to_string());
                 }
@@ -237,14 +225,13 @@ impl Leader {
                 return Ok(self.retake_at.saturating_sub(now));
             }
             self.take_over(tenure)?;
-            self.trouble.over();
+            if let Some(reign) = &mut self.reign {
+                reign.link = std::mem::take(&mut self.link);
+            }
         }
-        self.overflowed &= !self.queue.is_empty();
         let pause = store::pause(&self.world);
         if !pause.is_zero() {
-            let text = format!("state written at its limit: nothing is begun for_ms={}", pause.as_millis());
-            let news = self.held_up.is_news(&text, self.world.clock.monotonic());
-            log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
+            self.warn("state written at its limit: nothing is begun meanwhile");
             return Ok(pause);
         }
         self.watch_link()?;
@@ -252,6 +239,7 @@ impl Leader {
         // What was commanded comes before what is kept.
         let more = self.execute()?;
         let more = self.keep()? || more;
+        self.watch_room();
         self.write_acknowledgements()?;
         // One pass at a time: events are taken, and the end of the process is noticed, in between.
         Ok(if more { Duration::ZERO } else { self.next_due() })
@@ -261,6 +249,7 @@ impl Leader {
     fn step_down(&mut self, why: &str) {
         if let Some(reign) = self.reign.take() {
             log::info!("leader=false transitions={} why={why:?}", reign.tenure.transitions);
+            self.link = reign.link;
             self.world.outbox.clear();
             self.world.board.stepped_down();
         } else if self.queue.is_empty() {

@@ -47,6 +47,13 @@ struct Grant {
     holder: String,
 }
 
+impl Grant {
+    /// There is something for the lease thread to do, whatever it waits for.
+    fn roused(&self) -> bool {
+        self.closing || self.resigned.is_some()
+    }
+}
+
 /// The permission, shared by the threads of one process.
 #[derive(Default)]
 pub struct Permit {
@@ -153,7 +160,13 @@ impl Permit {
     /// is ending.
     #[must_use]
     pub fn await_resigning(&self, limit: Duration) -> bool {
-        self.await_end_of(limit, |grant| !grant.closing && grant.resigned.is_none())
+        self.await_end_of(limit, |grant| !grant.roused())
+    }
+
+    /// Whether [`Permit::await_resigning`] would return at once.
+    #[must_use]
+    pub fn roused(&self) -> bool {
+        self.lock().roused()
     }
 
     /// Waits for `limit`, or until the process is ending; whether it is.

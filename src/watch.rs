@@ -9,6 +9,7 @@ use crate::kube::Kube;
 use crate::kube::watch::{self, Change};
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
+use crate::rules::said::Said;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -47,6 +48,13 @@ pub struct Watcher {
     pub progress: Progress,
 }
 
+/// What may fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    List,
+    Watch,
+}
+
 /// What the watch remembers between two steps.
 #[derive(Default)]
 pub struct Progress {
@@ -54,8 +62,9 @@ pub struct Progress {
     version: Option<String>,
     listed: Option<Duration>,
     backoff: Backoff,
-    /// The last failure, to be logged once.
-    trouble: Option<String>,
+    /// What has failed since it last worked; each is logged once a minute.
+    broken: Option<Part>,
+    said: Said,
 }
 
 impl Watcher {
@@ -87,6 +96,7 @@ impl Watcher {
     pub fn step(&mut self) -> Duration {
         let began = self.clock.monotonic();
         let watching = self.progress.version.is_some();
+        let part = if watching { Part::Watch } else { Part::List };
         let done = match self.progress.version.take() {
             Some(version) => self.watch(version),
             None => match self.progress.listed.map(|listed| listed.saturating_add(LEAST)) {
@@ -97,15 +107,18 @@ impl Watcher {
         let took = self.clock.monotonic().saturating_sub(began);
         if took >= WORKED {
             self.progress.backoff.reset();
+            if watching {
+                self.worked(Part::Watch);
+            }
         }
         match done {
             // A server that ends every watch at once is not asked again at once.
             Ok(()) => SHORT.saturating_sub(if watching { took } else { SHORT }),
             Err(why) => {
-                if self.progress.trouble.as_ref() != Some(&why) {
-                    log::warn!("components not watched error={why:?}");
-                    self.progress.trouble = Some(why);
-                }
+                let news = self.progress.said.is_news(&why, self.clock.monotonic());
+                let level = if news { log::Level::Warn } else { log::Level::Debug };
+                log::log!(level, "components not watched error={why:?}");
+                self.progress.broken = Some(part);
                 self.progress.backoff.next(self.clock.random())
             }
         }
@@ -118,10 +131,15 @@ impl Watcher {
         self.board.listed(components);
         self.tell(Event::Listed(sightings));
         self.progress.version = Some(version);
-        if self.progress.trouble.take().is_some() {
+        self.worked(Part::List);
+        Ok(())
+    }
+
+    /// That a list works says nothing about a watch that was refused.
+    fn worked(&mut self, part: Part) {
+        if self.progress.broken.take_if(|broken| *broken == part).is_some() {
             log::info!("components watched again");
         }
-        Ok(())
     }
 
     /// Keeps the version only where nothing can have been missed.
@@ -161,5 +179,71 @@ impl Watcher {
         if self.leader.send(event).is_err() {
             log::debug!("the leader thread has ended");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::http::{Http, HttpError, Request, Response};
+    use jiff::Timestamp;
+    use std::io::Cursor;
+    use std::sync::Mutex;
+    use std::sync::mpsc::sync_channel;
+
+    #[derive(Default)]
+    struct FakeClock(Mutex<Duration>);
+
+    impl Clock for FakeClock {
+        fn wall(&self) -> Timestamp {
+            Timestamp::UNIX_EPOCH
+        }
+        fn monotonic(&self) -> Duration {
+            *self.0.lock().unwrap()
+        }
+        fn sleep(&self, pause: Duration) {
+            *self.0.lock().unwrap() += pause;
+        }
+        fn random(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Lists, and refuses to watch, as a Role does that has only the one verb.
+    struct NoWatch;
+
+    impl Http for NoWatch {
+        fn send(&self, request: &Request) -> Result<Response, HttpError> {
+            let (status, body) = if request.path.contains("watch=") {
+                (403, "{}")
+            } else {
+                (200, r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#)
+            };
+            let body = Box::new(Cursor::new(body.as_bytes()));
+            Ok(Response { status, retry_after: None, date: None, body })
+        }
+    }
+
+    #[test]
+    fn a_list_that_works_does_not_hide_a_watch_that_does_not() {
+        let clock = Arc::new(FakeClock::default());
+        let (leader, events) = sync_channel(1_000);
+        let mut watcher = Watcher {
+            kube: Kube::new(Arc::new(NoWatch), "navin-platform", Duration::from_secs(5)),
+            clock: clock.clone(),
+            permit: Arc::default(),
+            leader,
+            board: Arc::default(),
+            progress: Progress::default(),
+        };
+        while clock.monotonic() < Duration::from_mins(1) {
+            let listed = watcher.progress.listed;
+            let pause = watcher.step();
+            let again = listed.is_some() && listed != watcher.progress.listed;
+            assert!(!again || watcher.progress.broken == Some(Part::Watch), "it is not watched again");
+            clock.sleep(pause);
+        }
+        assert!(events.try_iter().count() > 5, "it is listed again and again");
+        assert_eq!(watcher.progress.said.len(), 1);
     }
 }

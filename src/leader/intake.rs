@@ -10,10 +10,16 @@ use crate::notices::About;
 use crate::rules::link::Link;
 use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
 use crate::rules::names::Nonce;
+use crate::rules::said::Said;
 use crate::rules::state::State;
 use crate::rules::verdict::{self, Accepted, Refused, Verdict};
 use std::collections::VecDeque;
 use std::time::Duration;
+
+/// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
+const QUEUE_MOST: usize = 256;
+/// How long the state counts as full after a command was left for lack of room: it is delivered again sooner.
+const LEFT: Duration = Duration::from_secs(30);
 
 /// What a batch of deliveries led to, before anything of it is written.
 struct Batch {
@@ -23,7 +29,9 @@ struct Batch {
     /// What becomes of the files of the inbox.
     replies: Vec<(Ticket, FileReply)>,
     later: VecDeque<Delivery>,
+    /// One was left for lack of room.
     full: bool,
+    refused: Said,
 }
 
 enum FileReply {
@@ -52,6 +60,24 @@ impl Leader {
         }
     }
 
+    /// A command that waits already is not queued twice, however often it is delivered.
+    pub(super) fn enqueue(&mut self, delivery: Delivery) {
+        let same = |waiting: &Delivery| {
+            waiting.ticket.is_none() && delivery.ticket.is_none() && waiting.envelope == delivery.envelope
+        };
+        if self.queue.iter().any(same) {
+            return;
+        }
+        if self.queue.len() >= QUEUE_MOST {
+            self.warn("queue full: commands are left to their sender");
+            if let Some(ticket) = delivery.ticket {
+                self.world.desk.reply(ticket, Reply::Later);
+            }
+            return;
+        }
+        self.queue.push_back(delivery);
+    }
+
     /// Judges what was delivered and records it. On an error nothing was begun and nothing answered.
     pub(super) fn intake(&mut self) -> Result<(), Stop> {
         let Some(reign) = &mut self.reign else { return Ok(()) };
@@ -69,6 +95,7 @@ impl Leader {
             replies: Vec::new(),
             later: VecDeque::new(),
             full: false,
+            refused: std::mem::take(&mut self.refused),
         };
         batch.next.prune(world.clock.wall(), world.contact.clock_trusted(now));
         // The gateway's commands first.
@@ -82,13 +109,12 @@ impl Leader {
             batch.judge(world, delivery, link, now);
         }
         self.queue = batch.later;
-        let changed = batch.next != *reign.store.state();
+        self.refused = batch.refused;
+        if batch.full {
+            self.left_until = now.saturating_add(LEFT);
+        }
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
-        // What is full stays so until it changes; each command that waits comes again and again.
-        if batch.full || changed {
-            say_full(world, batch.full);
-        }
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
@@ -109,18 +135,16 @@ impl Leader {
         }
         Ok(())
     }
-}
 
-/// Tells once that the state takes no more commands, and once that it does again.
-fn say_full(world: &World, full: bool) {
-    match (world.board.full(full), full) {
-        (true, true) => {
-            let message = "the state is full: commands are left to their sender until receipts are taken";
+    /// Says whether the state is full: in the report, and once by log and Event.
+    pub(super) fn watch_room(&mut self) {
+        let Some(reign) = &self.reign else { return };
+        let full = self.world.clock.monotonic() < self.left_until || reign.store.state().is_full();
+        if self.world.board.full(full) && full {
             log::warn!("state full: commands are left to their sender");
-            world.notices.warning("StateFull", About::Pod, message);
+            let message = "the state is full: commands are left to their sender until receipts are taken";
+            self.world.notices.warning("StateFull", About::Pod, message);
         }
-        (true, false) => log::info!("state full no more"),
-        (false, _) => {}
     }
 }
 
@@ -132,7 +156,7 @@ impl Batch {
                 self.reply(delivery.ticket, || FileReply::UnderWay(accepted.command.value().nonce.clone()));
                 self.accept(&accepted, delivery.source, now);
             }
-            Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery),
+            Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery, now),
             Verdict::UnderWay(nonce) => {
                 log::debug!("delivery dropped: the command is being executed");
                 self.reply(delivery.ticket, || FileReply::UnderWay(nonce));
@@ -172,12 +196,20 @@ impl Batch {
         self.tasks.push(Task::new(command.clone(), &accepted.operation, envelope, source, now, false));
     }
 
-    fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery) {
+    fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery, now: Duration) {
         let (source, ticket) = (delivery.source, delivery.ticket);
         let Refused { refusal, record, original } = refused;
         let reason = refusal.reason;
+        let digest = ring::digest::digest(&ring::digest::SHA256, &delivery.envelope);
+        let news = self.refused.is_news(&format!("{digest:?}"), now);
+        let level = if news { log::Level::Warn } else { log::Level::Debug };
         let Some((command_id, _)) = &refusal.ids else {
-            log::warn!("refused reason={} unreadable=true message={:?}", reason.as_str(), refusal.message);
+            log::log!(
+                level,
+                "refused reason={} unreadable=true message={:?}",
+                reason.as_str(),
+                refusal.message
+            );
             world.board.count_unreadable(reason);
             let message = format!("an unreadable command was refused: {}", reason.as_str());
             world.notices.warning("CommandRefused", About::Pod, &message);
@@ -185,7 +217,12 @@ impl Batch {
             self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
             return;
         };
-        log::warn!("refused command={command_id} reason={} message={:?}", reason.as_str(), refusal.message);
+        log::log!(
+            level,
+            "refused command={command_id} reason={} message={:?}",
+            reason.as_str(),
+            refusal.message
+        );
         let message = format!("command {command_id} was refused: {}", reason.as_str());
         world.notices.warning("CommandRefused", About::Pod, &message);
         let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);

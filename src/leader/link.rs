@@ -3,14 +3,20 @@
 
 use super::store::Stop;
 use super::{Leader, Reign, World};
+use crate::leadership::Tenure;
 use crate::notices::About;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
+use std::sync::Arc;
 use std::time::Duration;
 
-/// What the leader knows of the link in this reign.
+/// What the leader knows of the link; it outlasts a takeover that is done again.
 #[derive(Default)]
 pub(super) struct Watched {
+    /// The leadership in which it was judged.
+    tenure: Option<Arc<Tenure>>,
     link: Option<Link>,
+    /// That the manager is away was told, and not that it is back.
+    away: bool,
     offline_since: Option<Duration>,
     /// When it is to be judged again at the latest.
     look_at: Duration,
@@ -36,9 +42,13 @@ impl Leader {
         let world = &self.world;
         let now = world.clock.monotonic();
         let link = judge(world, reign, now);
+        if reign.link.tenure.as_ref() != Some(&reign.tenure) {
+            let tenure = Some(Arc::clone(&reign.tenure));
+            reign.link = Watched { tenure, away: reign.link.away, ..Watched::default() };
+        }
         let before = reign.link.link.replace(link);
         if before != Some(link) {
-            announce(world, before, link);
+            reign.link.away = announce(world, before, link, reign.link.away);
             reign.link.offline_since = (link == Link::Offline).then_some(now);
         }
         let since = world.contact.answered().unwrap_or_default().max(reign.tenure.since);
@@ -61,21 +71,30 @@ pub(super) fn judge(world: &World, reign: &Reign, now: Duration) -> Link {
     Link::judge(now, reign.tenure.since, world.contact.answered(), offline_after)
 }
 
-/// The one place that tells of a change; `before` is none at the beginning of a reign.
-fn announce(world: &World, before: Option<Link>, link: Link) {
-    world.board.link(link);
+/// The one place that tells of a change; `before` is none at the beginning of a leadership. Whether people
+/// have been told that the manager is away: once, until it is back.
+fn announce(world: &World, before: Option<Link>, link: Link, away: bool) -> bool {
     let was = before.map_or("none", Link::as_str);
     match link {
-        Link::Online | Link::Connecting => {
-            log::info!("link={} was={was}", link.as_str());
-            if before == Some(Link::Offline) && link == Link::Online {
+        Link::Online | Link::Connecting => log::info!("link={} was={was}", link.as_str()),
+        Link::Offline => log::warn!("link=offline was={was}: sensitive commands are refused"),
+    }
+    match link {
+        Link::Connecting => away,
+        Link::Online => {
+            world.board.link(link);
+            if away {
                 world.notices.normal("Online", About::Pod, "the manager answers again");
             }
+            false
         }
         Link::Offline => {
-            log::warn!("link=offline was={was}: sensitive commands are refused");
-            let message = "the manager does not answer: sensitive commands are refused";
-            world.notices.warning("Offline", About::Pod, message);
+            if !away {
+                world.board.link(link);
+                let message = "the manager does not answer: sensitive commands are refused";
+                world.notices.warning("Offline", About::Pod, message);
+            }
+            true
         }
     }
 }

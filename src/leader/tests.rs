@@ -1,12 +1,11 @@
 //! The leader thread over an API server of a few lines and a clock that the test holds: the link, and the
 //! inbox beside the gateway. What the real ones do is in the scenarios.
 
-mod filed;
-
 use super::*;
 use crate::elector::Elector;
 use crate::event::Filed;
 use crate::http::{Http, HttpError, Method, Request, Response};
+use crate::inbox::Reply;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
@@ -19,6 +18,8 @@ use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
+mod filed;
+mod told;
 mod upkeep;
 
 /// An API server that holds what it is given, with resource versions as preconditions.

@@ -13,6 +13,12 @@ const MOST: usize = 256;
 pub struct Said(VecDeque<(String, Duration)>);
 
 impl Said {
+    /// How much was said of late.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Whether `what` is to be said at `now` (monotonic): the first time, and then once a minute. Numbers make
     /// nothing new of it: times and durations differ at each try.
     pub fn is_news(&mut self, what: &str, now: Duration) -> bool {

@@ -27,6 +27,7 @@ mod inbox;
 mod inbox_folder;
 mod inventory;
 mod lifecycle;
+mod lists;
 mod offline;
 mod one_leader;
 mod pid_one;

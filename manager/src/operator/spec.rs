@@ -1,6 +1,7 @@
 //! A component's spec out of a file, as kubectl would read it.
 
 use super::Trouble;
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::io::Read;
 use std::path::Path;
@@ -32,7 +33,7 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Map<String, Value>, Troubl
     let mut options = serde_saphyr::Options::default();
     options.strict_booleans = false;
     options.legacy_octal_numbers = true;
-    let document: Value =
+    let Finite(document) =
         serde_saphyr::from_str_with_options(text, options).map_err(|error| wrong(error.to_string()))?;
     let Value::Object(mut members) = document else {
         return Err(wrong("expected a mapping".to_owned()));
@@ -52,6 +53,68 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Map<String, Value>, Troubl
     match members.remove("spec") {
         Some(Value::Object(spec)) => Ok(spec),
         Some(_) | None => Err(wrong("expected spec, a mapping".to_owned())),
+    }
+}
+
+/// A document as JSON has it. YAML's .inf and .nan, which serde_json would turn into null, are refused.
+struct Finite(Value);
+
+struct FiniteVisitor;
+
+impl<'de> Deserialize<'de> for Finite {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FiniteVisitor)
+    }
+}
+
+impl<'de> Visitor<'de> for FiniteVisitor {
+    type Value = Finite;
+
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("what JSON can hold")
+    }
+
+    fn visit_unit<E>(self) -> Result<Finite, E> {
+        Ok(Finite(Value::Null))
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Finite, E> {
+        Ok(Finite(value.into()))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Finite, E> {
+        Ok(Finite(value.into()))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Finite, E> {
+        Ok(Finite(value.into()))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Finite, E> {
+        match serde_json::Number::from_f64(value) {
+            Some(number) => Ok(Finite(number.into())),
+            None => Err(E::custom("a number that JSON has not: .inf or .nan")),
+        }
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Finite, E> {
+        Ok(Finite(value.into()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Finite, A::Error> {
+        let mut array = Vec::new();
+        while let Some(Finite(item)) = items.next_element()? {
+            array.push(item);
+        }
+        Ok(Finite(array.into()))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Finite, A::Error> {
+        let mut object = Map::new();
+        while let Some((name, Finite(value))) = members.next_entry::<String, Finite>()? {
+            object.insert(name, value);
+        }
+        Ok(Finite(object.into()))
     }
 }
 
@@ -100,7 +163,18 @@ mod tests {
 
     #[test]
     fn what_is_no_one_mapping_is_refused() {
-        for text in ["", "[]", "a", "a: 1\na: 2", "a: 1\n---\nb: 2", "a: [", "a: *x", "\t- a"] {
+        for text in [
+            "",
+            "[]",
+            "a",
+            "a: 1\na: 2",
+            "a: 1\n---\nb: 2",
+            "a: [",
+            "a: *x",
+            "\t- a",
+            "a: .nan",
+            "a: [-.inf]",
+        ] {
             check(text, None);
         }
         let mut bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n".to_owned();

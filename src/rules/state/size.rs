@@ -70,6 +70,12 @@ impl State {
         if bytes < limit && at_the_end < STATE_LIMIT { Fit::Fits } else { Fit::Full }
     }
 
+    /// Whether no apply can be recorded, however small.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.bytes() >= APPLY_LIMIT
+    }
+
     /// Whether a refusal can be recorded.
     #[must_use]
     pub fn fits_refusal(&self) -> Fit {

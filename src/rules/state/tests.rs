@@ -200,6 +200,9 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
     let fourth = open(&apply("c-4", 14, &spec));
     assert!(!state.too_large(&fourth));
     assert_eq!(state.fits(&fourth), Fit::Full, "above 900 KiB");
+    assert!(!state.is_full(), "a smaller one fits");
+    let smaller = open(&apply("c-5", 15, &json!({"text": "x".repeat(40_000)})));
+    assert_eq!(state.fits(&smaller), Fit::Fits);
     let mut sequence = 100;
     while state.fits(&open(&delete("d", sequence))) == Fit::Fits {
         state.accept(&open(&delete(&format!("d-{sequence}"), sequence)), Source::Gateway).unwrap();
@@ -208,4 +211,5 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
     assert!(state.bytes() < OTHER_LIMIT);
     assert!(state.bytes() + state.counts().accepted * 4096 < STATE_LIMIT);
     assert_eq!(state.fits(&open(&apply("e", 9_999, &json!({})))), Fit::Full);
+    assert_eq!(state.is_full(), state.bytes() >= APPLY_LIMIT);
 }

@@ -1,0 +1,89 @@
+//! What the report and the log say of what goes on for long.
+
+use super::*;
+
+#[test]
+fn a_takeover_that_is_done_again_does_not_make_the_manager_go_away_once_more() {
+    let mut bench = Bench::new();
+    bench.advance(Duration::from_mins(2));
+    let link = |bench: &Bench| bench.leader.reign.as_ref().and_then(|reign| reign.link.now());
+    assert_eq!(link(&bench), Some(Link::Offline));
+    for _ in 0..2 {
+        bench.leader.step_down("test");
+        bench.advance(Duration::from_mins(4));
+        assert_eq!(link(&bench), Some(Link::Offline));
+    }
+    assert_eq!(bench.leader.world.board.take().offline_periods, 1);
+    bench.advance(HAND_OVER_AFTER.saturating_sub(Duration::from_mins(8)));
+    assert!(!bench.leads(), "counted from when it went offline");
+}
+
+#[test]
+fn after_a_hand_over_ten_minutes_are_counted_anew_and_the_period_goes_on() {
+    let mut bench = Bench::new();
+    bench.advance(Duration::from_mins(2));
+    bench.advance(HAND_OVER_AFTER);
+    assert!(!bench.leads());
+    let tenure = Tenure {
+        holder: "a_1".into(),
+        transitions: 1,
+        lease_uid: "lease".into(),
+        first_start: false,
+        since: bench.clock.monotonic(),
+    };
+    assert!(bench.permit.take_resigned().is_some());
+    bench.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+    bench.advance(Duration::from_mins(5));
+    bench.advance(HAND_OVER_AFTER.saturating_sub(Duration::from_secs(1)));
+    assert!(bench.leads());
+    assert_eq!(bench.leader.world.board.take().offline_periods, 1);
+    bench.leader.world.contact.note_answered(bench.clock.monotonic());
+    bench.leader.work();
+    bench.advance(Duration::from_mins(3));
+    assert_eq!(bench.leader.world.board.take().offline_periods, 2, "it was back in between");
+}
+
+#[test]
+fn the_state_counts_as_full_until_there_is_room_whatever_else_is_taken_in() {
+    let mut bench = Bench::new();
+    let full = |bench: &Bench| bench.leader.world.board.take().full;
+    bench.leader.world.contact.note_answered(Duration::from_secs(1));
+    bench.advance(Duration::from_secs(1));
+    let spec = json!({ "text": "x".repeat(240 * 1024) });
+    let mut sequence = 0;
+    let mut deliver = |bench: &mut Bench, name: &str, spec: &Value| {
+        sequence += 1;
+        bench.deliver(&sign(&apply(name, sequence, spec)));
+        bench.leader.work();
+        bench.leader.work();
+    };
+    deliver(&mut bench, "a", &spec);
+    deliver(&mut bench, "b", &spec);
+    *bench.api.broken.lock().unwrap() = Some("/a");
+    deliver(&mut bench, "a", &spec);
+    assert!(!full(&bench));
+    deliver(&mut bench, "b", &spec);
+    assert!(full(&bench), "it is left to the gateway");
+    deliver(&mut bench, "c", &json!({}));
+    assert!(full(&bench), "that a smaller one fits changes nothing");
+    *bench.api.broken.lock().unwrap() = None;
+    for _ in 0..35 {
+        bench.advance(Duration::from_secs(1));
+    }
+    assert!(!full(&bench), "though nothing was delivered since");
+}
+
+#[test]
+fn the_same_envelope_is_refused_aloud_once_a_minute() {
+    let mut bench = Bench::new();
+    let mut forged = sign(&apply("a", 1, &json!({})));
+    forged["payload"]["sequence"] = json!(2);
+    let aloud = |bench: &mut Bench| {
+        bench.deliver(&forged);
+        bench.leader.work();
+        bench.leader.refused.len()
+    };
+    assert_eq!([aloud(&mut bench), aloud(&mut bench)], [1, 1]);
+    let counted = bench.leader.world.board.take().refused;
+    assert_eq!(counted.get("invalid_signature"), Some(&2), "each is counted");
+}
