@@ -56,6 +56,9 @@ impl Known {
         let offline = matches!(self.link(since, now, offline_after), Link::Offline(_));
         if offline && !self.periods.inside {
             self.periods.most += 1;
+        }
+        // One that goes on in another reign is the same.
+        if self.link(since, now, offline_after) == Link::Online {
             self.periods.long = false;
         }
         self.periods.inside = offline;
