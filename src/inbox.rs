@@ -176,11 +176,11 @@ impl Inbox {
     }
 
     /// Whether the file is there and as it was; one that is another by now begins anew.
-    fn is_as_seen(&mut self, name: &str, now: Duration) -> bool {
+    fn is_as_seen(&mut self, name: &str) -> bool {
         match self.folder.look(name) {
             Some(entry) if self.files.get(name).is_some_and(|file| file.entry == entry) => true,
             Some(entry) => {
-                self.seen(entry, now);
+                self.seen(entry);
                 false
             }
             None => {
@@ -190,8 +190,8 @@ impl Inbox {
         }
     }
 
-    /// Takes in what a look has shown.
-    fn seen(&mut self, entry: Entry, now: Duration) {
+    /// Takes in what a look has shown. Its time begins now: a step may have stood still since it began.
+    fn seen(&mut self, entry: Entry) {
         if self.files.get(&entry.name).is_some_and(|file| file.entry == entry) {
             return;
         }
@@ -199,6 +199,7 @@ impl Inbox {
         if self.files.len() >= MOST {
             return;
         }
+        let now = self.clock.monotonic();
         let due = now.saturating_add(SETTLED);
         self.files.insert(entry.name.clone(), File { entry, since: now, due, stage: Stage::Ready });
     }
@@ -235,7 +236,7 @@ impl Inbox {
             log::warn!("inbox full: {MOST} files wait, others are left until these are answered");
         }
         for entry in entries {
-            self.seen(entry, now);
+            self.seen(entry);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The permission to act: a deadline on the monotonic clock, set by the lease thread, read before every
 //! write by everybody else. It is never a message, since a queue could delay it.
 
+use crate::heartbeat::LONGEST_WAIT;
 use crate::rules::election::LeaseRecord;
 use crate::rules::kubernetes::Object;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -44,6 +45,13 @@ struct Grant {
     resigned: Option<Arc<Tenure>>,
     /// Who was seen to hold the Lease.
     holder: String,
+}
+
+impl Grant {
+    /// There is something for the lease thread to do, whatever it waits for.
+    fn roused(&self) -> bool {
+        self.closing || self.resigned.is_some()
+    }
 }
 
 /// The permission, shared by the threads of one process.
@@ -152,7 +160,13 @@ impl Permit {
     /// is ending.
     #[must_use]
     pub fn await_resigning(&self, limit: Duration) -> bool {
-        self.await_end_of(limit, |grant| !grant.closing && grant.resigned.is_none())
+        self.await_end_of(limit, |grant| !grant.roused())
+    }
+
+    /// Whether [`Permit::await_resigning`] would return at once.
+    #[must_use]
+    pub fn roused(&self) -> bool {
+        self.lock().roused()
     }
 
     /// Waits for `limit`, or until the process is ending; whether it is.
@@ -179,12 +193,12 @@ impl Permit {
         grant.tenure.as_ref().filter(|_| now < grant.until).map(Arc::clone)
     }
 
-    /// Waits for a change, at most `limit`.
+    /// Waits for a change, at most `limit`, and no longer than a thread may be silent.
     pub fn wait(&self, limit: Duration) {
         let grant = self.lock();
         if !grant.closing {
             // Woken early or late makes no difference: every caller looks again.
-            drop(self.changed.wait_timeout(grant, limit));
+            drop(self.changed.wait_timeout(grant, limit.min(LONGEST_WAIT)));
         }
     }
 }

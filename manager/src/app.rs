@@ -2,6 +2,7 @@
 
 use crate::instance::Instance;
 use crate::keys::Keys;
+use crate::limits::Limits;
 use crate::stop::Stop;
 use crate::store::Store;
 use crate::wake::Wake;
@@ -17,6 +18,8 @@ pub(crate) struct App {
     pub(crate) wake: Wake,
     /// This process among the gateways.
     pub(crate) instance: Instance,
+    /// What each identity has open.
+    pub(crate) open: Arc<Limits>,
     /// Whether the process is to end.
     pub(crate) stop: Stop,
 }

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::failure::Failure;
+use crate::operator::cli::OperatorTask;
 use crate::store::Database;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
@@ -9,9 +10,13 @@ use std::path::PathBuf;
 /// The exit codes, as `--help` tells them.
 const EXIT_CODES: &str = "\
 Exit codes:
-  0   done; for the servers: stopped by SIGTERM or SIGINT
-  1   failed: the database, the network, or a request that is refused
-  2   the command line is wrong
+  0   done; for the servers: stopped by SIGTERM or SIGINT; with --wait: succeeded
+  1   failed; a command or request that is refused, a command that failed or expired
+  2   the command line, or the spec in a file, is wrong
+  3   the token is not known (operator commands; so are the next three)
+  4   there is no such cluster or command
+  5   the server does not answer, or its database does not
+  6   the wait ran out before the outcome
   78  a key or certificate file is damaged, or does not fit the others
 
 Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
@@ -48,6 +53,9 @@ pub(crate) enum Task {
     /// Registers, signs and queues a command, and writes its envelope for an inbox
     #[command(after_help = EXIT_CODES)]
     Sign(Sign),
+    /// What operators do, over the REST API.
+    #[command(flatten)]
+    Operator(OperatorTask),
 }
 
 /// Where the manager keeps what it must remember.
@@ -56,7 +64,7 @@ pub(crate) struct Place {
     /// Folder of manager.db; made when it is not there
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
-    /// The database: sqlite:FILE, or postgres://USER[:PASSWORD]@HOST[:PORT]/NAME for several managers
+    /// The database: `sqlite:FILE`, or postgres://USER:PASSWORD@HOST:PORT/NAME for several managers
     /// and gateways side by side [default: sqlite:DATA/manager.db]
     #[arg(long, value_name = "URL", env = "NAVIN_DATABASE", hide_env_values = true, global = true)]
     database: Option<String>,

@@ -1,6 +1,7 @@
 //! Why the program ends, and with which exit code.
 
 use crate::issue::IssueError;
+use crate::operator::Trouble;
 use crate::store::StoreError;
 use std::path::{Path, PathBuf};
 
@@ -37,6 +38,9 @@ pub(crate) enum Failure {
     /// An argument of another form than it must have.
     #[error("{0}")]
     Argument(String),
+    /// A call of the REST API that did not end well.
+    #[error(transparent)]
+    Operator(#[from] Trouble),
     /// The database.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -65,6 +69,7 @@ impl Failure {
         match self {
             Self::Damaged { .. } => EX_CONFIG,
             Self::Argument(_) => 2,
+            Self::Operator(trouble) => trouble.exit_code(),
             Self::File { .. } | Self::Listen { .. } | Self::Store(_) | Self::Issue(_) | Self::System(_) => 1,
         }
     }

@@ -9,9 +9,12 @@ use crate::failure::Failure;
 use crate::files;
 use crate::signing::Signer;
 use rcgen::KeyPair;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use std::net::IpAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -21,14 +24,31 @@ const RENEW_BEFORE_S: i64 = 30 * 86_400;
 /// The names that a server certificate is always for.
 const LOCAL_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
+/// The server's certificate and key, as they are now.
+pub(crate) struct ServerKey {
+    folder: PathBuf,
+    names: Vec<String>,
+    current: RwLock<Arc<CertifiedKey>>,
+}
+
+impl ResolvesServerCert for ServerKey {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(&self.current.read().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+impl std::fmt::Debug for ServerKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("ServerKey")
+    }
+}
+
 /// All keys of the manager.
 pub(crate) struct Keys {
     /// The root of all certificates.
     pub(crate) authority: Authority,
-    /// The server's certificate.
-    pub(crate) certificate: CertificateDer<'static>,
-    /// The server's key.
-    pub(crate) key: PrivateKeyDer<'static>,
+    /// The server's certificate and key.
+    pub(crate) server: Arc<ServerKey>,
     /// What signs commands and configurations.
     pub(crate) signer: Signer,
 }
@@ -39,9 +59,25 @@ impl Keys {
         files::make_folder(folder)?;
         let _lock = files::lock_folder(folder)?;
         let authority = Authority::open(folder)?;
-        let (certificate, key) = open_server(folder, &authority, names)?;
+        let current = open_server(folder, &authority, names)?;
         let signer = Signer::open(folder)?;
-        Ok(Self { authority, certificate, key, signer })
+        let server =
+            ServerKey { folder: folder.to_owned(), names: names.to_vec(), current: RwLock::new(current) };
+        Ok(Self { authority, server: Arc::new(server), signer })
+    }
+
+    /// Takes the server's certificate and key anew from their files, or makes the certificate anew
+    /// where it ends soon. What cannot be used leaves the running one as it is.
+    pub(crate) fn renew_server(&self) -> Result<(), Failure> {
+        let server = &self.server;
+        let _lock = files::lock_folder(&server.folder)?;
+        let opened = open_server(&server.folder, &self.authority, &server.names)?;
+        let mut current = server.current.write().unwrap_or_else(PoisonError::into_inner);
+        if current.cert != opened.cert {
+            *current = opened;
+            tracing::info!("took a new server certificate");
+        }
+        Ok(())
     }
 
     /// Opens the signing key alone, which must be there: no agent would trust a new one.
@@ -55,11 +91,7 @@ impl Keys {
     }
 }
 
-fn open_server(
-    folder: &Path,
-    authority: &Authority,
-    names: &[String],
-) -> Result<(CertificateDer<'static>, PrivateKeyDer<'static>), Failure> {
+fn open_server(folder: &Path, authority: &Authority, names: &[String]) -> Result<Arc<CertifiedKey>, Failure> {
     let mut names = names.to_vec();
     names.extend(LOCAL_NAMES.iter().map(ToString::to_string));
     let (key_path, path) = (folder.join("server.key"), folder.join("server.crt"));
@@ -76,7 +108,9 @@ fn open_server(
     };
     let certificate = authority::read_certificate(&path, &pem)?;
     let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der()));
-    Ok((certificate, key))
+    CertifiedKey::from_der(vec![certificate], key, &rustls::crypto::ring::default_provider())
+        .map(Arc::new)
+        .map_err(|error| Failure::damaged(&path, error))
 }
 
 /// Whether a certificate need not be made anew. One that is not ours, or of another key, is damage.

@@ -3,7 +3,7 @@
 //! In reading order: [`cli`] says what can be asked for and [`run`] does it; [`keys`],
 //! [`authority`] and [`signing`] hold the manager's keys; [`store`] is all that must outlive the
 //! process; [`issue`] makes commands and identities; [`rest`] speaks to operators, [`gateway`] to
-//! agents, both over the connections of [`serve`].
+//! agents, both over the connections of [`serve`]. [`operator`] is the REST API's command line.
 
 mod app;
 mod authority;
@@ -17,6 +17,8 @@ mod import;
 mod instance;
 mod issue;
 mod keys;
+mod limits;
+mod operator;
 mod rest;
 mod run;
 mod serve;
@@ -44,7 +46,8 @@ fn main() -> ExitCode {
 
 /// Logs go to standard error: standard output belongs to results.
 fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("NAVIN_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,sqlx=warn,rustls=warn,hyper=warn"));
+    let filter = tracing_subscriber::EnvFilter::try_from_env("NAVIN_LOG").unwrap_or_else(|_| {
+        tracing_subscriber::EnvFilter::new("info,sqlx=warn,rustls=warn,hyper=warn,kube_client=off")
+    });
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
 }

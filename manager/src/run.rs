@@ -6,36 +6,46 @@ use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::Keys;
+use crate::limits::Limits;
 use crate::serve::{Clients, Port};
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
 use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
 use crate::wake::Wake;
-use crate::{clock, files, gateway, rest};
+use crate::{clock, files, gateway, operator, rest};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
 use serde_json::{Map, Value};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Runtime;
 
 /// Random bytes of a bearer token.
 const TOKEN_BYTES: usize = 32;
+
+/// How often the server certificate's files are looked at.
+const RENEW_EVERY: Duration = Duration::from_secs(5);
 
 /// Most bytes of a file of arguments: more would never fit into an envelope.
 const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
 
 /// Runs the task to its end.
 pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
+    let task = match arguments.task {
+        Task::Operator(task) => return Ok(operator::run(task)?),
+        task => task,
+    };
     let runtime =
         Runtime::new().map_err(|error| Failure::System(format!("cannot start threads: {error}")))?;
     runtime.block_on(async {
-        match arguments.task {
+        match task {
             Task::Serve(task) => serve(task).await,
             Task::AgentGateway(task) => agent_gateway(task).await,
             Task::Token(task) => token(task).await,
             Task::Sign(task) => sign(task).await,
+            Task::Operator(task) => Ok(operator::run(task)?),
         }
     })
 }
@@ -66,12 +76,34 @@ async fn start(folders: &Folders, names: &[String], stop: Stop) -> Result<Shared
     let keys = Keys::open(&folders.tls_dir()?, names)?;
     let store = Store::open(&database).await?;
     let instance = Instance::register(&store).await?;
-    let app = Arc::new(App { store, keys, wake: Wake::default(), instance, stop });
+    let open = Limits::new(gateway::MAX_OPEN);
+    let app = Arc::new(App { store, keys, wake: Wake::default(), instance, open, stop });
+    tokio::spawn(renew(Arc::clone(&app)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);
         tokio::spawn(postgres::listen(database, move |cluster| told.wake.notify(cluster)));
     }
     Ok(app)
+}
+
+/// Takes a server certificate that was replaced, and replaces one that ends soon. A file that cannot
+/// be used is told once.
+async fn renew(app: Shared) {
+    let mut told = String::new();
+    loop {
+        tokio::time::sleep(RENEW_EVERY).await;
+        let of = Arc::clone(&app);
+        let renewed = tokio::task::spawn_blocking(move || of.keys.renew_server()).await;
+        let problem = match renewed {
+            Ok(Ok(())) => String::new(),
+            Ok(Err(failure)) => failure.to_string(),
+            Err(error) => error.to_string(),
+        };
+        if problem != told && !problem.is_empty() {
+            tracing::warn!(problem, "the server certificate stays as it is");
+        }
+        told = problem;
+    }
 }
 
 async fn bind_gateway(address: SocketAddr, app: &Shared) -> Result<Port, Failure> {
@@ -110,7 +142,7 @@ async fn make_token(database: &Database, tenant: &str) -> Result<(), Failure> {
     let tenant_id = label("--tenant", tenant)?;
     let store = Store::open(database).await?;
     let secret = format!("navin_{}", random_text::<TOKEN_BYTES>()?);
-    let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id };
+    let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id, revoked_at: None };
     store.add_token(&token, &sha256_hex(secret.as_bytes())).await?;
     store.close().await;
     print(&format!("{secret}\n"))

@@ -2,13 +2,14 @@
 
 use crate::failure::Failure;
 use crate::keys::Keys;
+use crate::limits::Limits;
 use crate::signing::sha256_hex;
 use crate::stop::Stop;
 use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,6 +27,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Most bytes of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
+
+/// Most connections of one client certificate.
+const MAX_OF_ONE: usize = 64;
 
 /// How long open requests may still take when the process is to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
@@ -46,6 +50,7 @@ pub(crate) struct Port {
     address: SocketAddr,
     tls: TlsAcceptor,
     max_connections: usize,
+    of_one: Arc<Limits>,
 }
 
 /// Which clients a port lets in.
@@ -69,7 +74,7 @@ impl Port {
         let listen_error = |error| Failure::Listen { address, error };
         let listener = TcpListener::bind(address).await.map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
-        Ok(Self { listener, address, tls, max_connections })
+        Ok(Self { listener, address, tls, max_connections, of_one: Limits::new(MAX_OF_ONE) })
     }
 
     /// The address as a URL.
@@ -102,8 +107,9 @@ impl Port {
                 }
             };
             let (tls, router, stop) = (self.tls.clone(), router.clone(), stop.clone());
+            let of_one = Arc::clone(&self.of_one);
             connections.spawn(async move {
-                connection(tcp, tls, router, stop).await;
+                connection(tcp, tls, router, stop, &of_one).await;
                 drop(slot);
             });
             while connections.try_join_next().is_some() {}
@@ -116,7 +122,7 @@ impl Port {
     }
 }
 
-async fn connection(tcp: TcpStream, tls: TlsAcceptor, router: Router, stop: Stop) {
+async fn connection(tcp: TcpStream, tls: TlsAcceptor, router: Router, stop: Stop, of_one: &Arc<Limits>) {
     drop(tcp.set_nodelay(true));
     let handshake = tokio::select! {
         handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(tcp)) => handshake,
@@ -135,6 +141,11 @@ async fn connection(tcp: TcpStream, tls: TlsAcceptor, router: Router, stop: Stop
     };
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
     let peer = Peer { fingerprint: certificate.map(|der| sha256_hex(der)) };
+    let place = peer.fingerprint.as_deref().map(|fingerprint| of_one.enter(fingerprint));
+    if matches!(place, Some(None)) {
+        tracing::warn!(certificate = peer.fingerprint, "too many connections of one client: closed");
+        return;
+    }
     let service = TowerToHyperService::new(router.layer(Extension(peer)));
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -171,9 +182,7 @@ fn tls_config(keys: &Keys, clients: Clients) -> Result<ServerConfig, Failure> {
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder
-        .with_single_cert(vec![keys.certificate.clone()], keys.key.clone_key())
-        .map_err(|error| tls_error(&error))?;
+    let mut config = builder.with_cert_resolver(Arc::clone(&keys.server) as Arc<dyn ResolvesServerCert>);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session would keep a client's certificate without verifying it again.
     config.session_storage = Arc::new(NoServerSessionStorage {});

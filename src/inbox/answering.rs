@@ -43,7 +43,7 @@ impl Inbox {
         let due = |file: &File| matches!(file.stage, Stage::Answered(_)) && file.due <= now;
         let names = self.files.iter().filter(|(_, file)| due(file)).map(|(name, _)| name.clone());
         for name in names.take(ANSWERS_A_STEP).collect::<Vec<_>>() {
-            if !self.is_as_seen(&name, now) {
+            if !self.is_as_seen(&name) {
                 continue;
             }
             let Some(file) = self.files.get(&name) else { continue };

@@ -171,6 +171,12 @@ impl Desk {
         }
     }
 
+    /// Whether something is new since the inbox looked.
+    #[must_use]
+    pub fn news(&self) -> bool {
+        self.lock().news
+    }
+
     /// Waits for news, at most `limit`.
     pub(super) fn wait(&self, limit: Duration) {
         drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));

@@ -48,7 +48,7 @@ impl Inbox {
             self.forget(name);
             return None;
         }
-        if !self.is_as_seen(name, now) {
+        if !self.is_as_seen(name) {
             return None;
         }
         let file = self.files.get(name)?;

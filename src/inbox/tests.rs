@@ -44,6 +44,8 @@ struct Files {
     reads: Vec<String>,
     read_only: bool,
     unlistable: bool,
+    /// How long the next scan takes, and by which clock.
+    stalls: Option<(Arc<FakeClock>, Duration)>,
 }
 
 #[derive(Clone, Default)]
@@ -74,6 +76,9 @@ impl Folder for FakeFolder {
     fn list(&self, most: usize) -> io::Result<Vec<Entry>> {
         let mut files = self.lock();
         files.scans += 1;
+        if let Some((clock, long)) = files.stalls.take() {
+            *clock.0.lock().unwrap() += long;
+        }
         if files.unlistable {
             return Err(io::Error::other("too many open files"));
         }

@@ -72,8 +72,15 @@ impl Task {
         Self { command, envelope, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
 
+    /// See [`Execution::note_kept`].
+    pub(super) fn note_kept(&mut self) {
+        if let Kind::Component(execution) = &mut self.kind {
+            execution.note_kept();
+        }
+    }
+
     /// The component that it writes.
-    fn name(&self) -> Option<&ComponentName> {
+    pub(super) fn name(&self) -> Option<&ComponentName> {
         match &self.kind {
             Kind::Component(execution) => Some(execution.name()),
             Kind::Inventory { .. } => None,

@@ -7,6 +7,7 @@ use super::World;
 use crate::kube::{KubeError, Object, state as configmap};
 use crate::leadership::Tenure;
 use crate::rules::backoff::Backoff;
+use crate::rules::said::Said;
 use crate::rules::state::State;
 use std::sync::Arc;
 use std::time::Duration;
@@ -89,7 +90,7 @@ pub(super) fn write(
     before: &State,
     text: &str,
 ) -> Result<Object, Stop> {
-    let (mut backoff, mut conflicts) = (Backoff::default(), 0_u32);
+    let (mut backoff, mut conflicts, mut trouble) = (Backoff::default(), 0_u32, Said::default());
     loop {
         may_act(world, tenure)?;
         // Somebody else's label conflicts once; what conflicts again and again is met with pauses.
@@ -131,7 +132,9 @@ pub(super) fn write(
             Err(
                 error @ (KubeError::Gone(_) | KubeError::Unavailable { .. } | KubeError::Unanswered { .. }),
             ) => {
-                log::warn!("state write repeated: error={:?}", error.to_string());
+                let text = format!("state write repeated: error={:?}", error.to_string());
+                let news = trouble.is_news(&text, world.clock.monotonic());
+                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
                 world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
             }
         }

@@ -88,14 +88,13 @@ fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(No
         match verdict::reverify(envelope, &world.trust) {
             Ok((command, operation)) => {
                 let source = record.source;
-                tasks.push(Task::new(
-                    command.value().clone(),
-                    &operation,
-                    envelope.clone(),
-                    source,
-                    now,
-                    true,
-                ));
+                let command = command.value().clone();
+                let mut task = Task::new(command, &operation, envelope.clone(), source, now, true);
+                let component = task.name().and_then(|name| state.component(name));
+                if component.is_some_and(|component| component.desired.is_some()) {
+                    task.note_kept();
+                }
+                tasks.push(task);
             }
             Err(refusal) => {
                 log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());

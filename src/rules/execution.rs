@@ -128,6 +128,12 @@ impl Execution {
         })
     }
 
+    /// The component was kept until now: where a former leader began, and nothing is there, it is that which
+    /// was deleted.
+    pub fn note_kept(&mut self) {
+        self.existed = true;
+    }
+
     /// The component's name.
     #[must_use]
     pub fn name(&self) -> &ComponentName {

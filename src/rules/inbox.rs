@@ -3,8 +3,8 @@
 
 use super::names::{format_time, time};
 use jiff::{SignedDuration, Timestamp};
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::time::Duration;
 
 /// Where the agent says who leads.
@@ -36,7 +36,8 @@ pub fn is_receipt(name: &str) -> bool {
 /// Whether a text ends before its JSON does, as one that is still being written.
 #[must_use]
 pub fn is_cut_off(bytes: &[u8]) -> bool {
-    match serde_json::from_slice::<IgnoredAny>(bytes) {
+    // Not IgnoredAny: of a number that is cut off it says that it is invalid.
+    match serde_json::from_slice::<Value>(bytes) {
         Ok(_) => false,
         Err(error) => error.is_eof(),
     }
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn a_text_is_cut_off_where_more_of_it_could_make_it_json() {
-        for cut in ["", " ", "{", "{\"a\": [1, 2", "{\"a\": \"te", "[1,", "tru"] {
+        for cut in ["", " ", "{", "{\"a\": [1, 2", "{\"a\": \"te", "[1,", "tru", "[-", "[1.", "[1e", "[1e+"] {
             assert!(is_cut_off(cut.as_bytes()), "{cut:?}");
         }
         for whole in ["{}", "{} ", "{}}", "{\"a\": }", "x", "[1]]", "\u{feff}{}"] {

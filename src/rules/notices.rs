@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Most writes of Events in [`WINDOW`].
+/// Most writes of Events in a minute.
 pub const WRITES: usize = 30;
 /// See [`WRITES`].
 const WINDOW: Duration = Duration::from_mins(1);

@@ -19,19 +19,26 @@ impl Said {
         self.0.len()
     }
 
-    /// Whether `what` is to be said at `now` (monotonic): the first time, and then once a minute.
+    /// Whether `what` is to be said at `now` (monotonic): the first time, and then once a minute. Numbers make
+    /// nothing new of it: times and durations differ at each try.
     pub fn is_news(&mut self, what: &str, now: Duration) -> bool {
+        let what: String = what.chars().filter(|c| !c.is_ascii_digit()).collect();
         while self.0.front().is_some_and(|(_, at)| now.saturating_sub(*at) >= AGAIN) {
             self.0.pop_front();
         }
-        if self.0.iter().any(|(said, _)| said == what) {
+        if self.0.iter().any(|(said, _)| *said == what) {
             return false;
         }
         if self.0.len() >= MOST {
             self.0.pop_front();
         }
-        self.0.push_back((what.to_owned(), now));
+        self.0.push_back((what, now));
         true
+    }
+
+    /// It is over: what comes next is new.
+    pub fn over(&mut self) {
+        self.0.clear();
     }
 }
 
@@ -52,10 +59,21 @@ mod tests {
     }
 
     #[test]
+    fn numbers_make_nothing_new_of_it_and_after_its_end_it_is_new() {
+        let mut said = Said::default();
+        let mut at = |text: &str, seconds: u64| said.is_news(text, Duration::from_secs(seconds));
+        assert!(at("not valid before 1796027974 (9 seconds in future)", 0));
+        assert!(!at("not valid before 1796027974 (8 seconds in future)", 59));
+        assert!(at("not valid before 1796027974 (7 seconds in future)", 60));
+        said.over();
+        assert!(said.is_news("not valid before 1796027974 (6 seconds in future)", Duration::from_secs(61)));
+    }
+
+    #[test]
     fn of_what_always_differs_no_more_than_a_bound_is_remembered() {
         let mut said = Said::default();
         for number in 0..1_000 {
-            assert!(said.is_news(&format!("{number}"), Duration::ZERO));
+            assert!(said.is_news(&"x".repeat(number), Duration::ZERO));
         }
         assert_eq!(said.0.len(), MOST);
     }

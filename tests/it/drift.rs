@@ -1,8 +1,10 @@
 //! What was approved is kept: by hand changed or deleted, a component comes back.
 
-use crate::lab::{BOUND, POD, add_finalizer, applied, let_go, live, patch, succeeded};
-use navin_test_support::{World, until};
+use crate::lab::{BOUND, POD, add_finalizer, applied, let_go, live, patch, queue, succeeded};
+use crate::wired::Wired;
+use navin_test_support::{Fate, World, until};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn until_spec(world: &World, name: &str, spec: &Value) -> Value {
     until("the component to be as it was signed", BOUND, || {
@@ -161,4 +163,28 @@ fn a_component_whose_envelope_was_tampered_with_in_the_state_is_left_as_it_is_an
     assert!(reason.contains("does not verify (invalid_signature)"), "{reason}");
     assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 9 }), "neither spec is written");
     applied(&world, "other", &json!({}));
+}
+
+/// Thirty readings take longer than a batch of writes may: it must not be read anew for ever.
+#[test]
+fn many_components_that_are_gone_at_once_are_made_anew_over_a_slow_network() {
+    const MANY: usize = 32;
+    let wired = Wired::start("many-gone", &json!({}));
+    let _replica = wired.replica(POD);
+    let world = &wired.world;
+    for number in 0..MANY {
+        queue(world, "managedcomponent.apply", &json!({ "name": format!("c{number:02}"), "spec": {} }));
+    }
+    let admin = world.cluster.admin();
+    let all_there = || (admin.list(&world.namespace.components_path()).len() == MANY).then_some(());
+    until("all to be applied", BOUND, all_there);
+    wired.wire.rule(|call, reply| {
+        if reply.is_none() && call.method == "GET" && call.resource().contains("/managedcomponents/") {
+            return Fate::Delay(Duration::from_millis(15));
+        }
+        Fate::Pass
+    });
+    let (status, answer) = admin.delete(&world.namespace.components_path());
+    assert_eq!(status, 200, "{answer}");
+    until("all to be there again", BOUND, all_there);
 }

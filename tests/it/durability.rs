@@ -2,6 +2,7 @@
 //! public report about another program, named with it.
 
 use crate::gateway::Scripted;
+use crate::inbox_lab::count_log;
 use crate::lab::{
     BOUND, POD, add_finalizer, let_go, live, outcome, queue, record, state, succeeded, until_accepted,
 };
@@ -73,11 +74,12 @@ fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
 #[test]
 fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_nothing() {
     let scripted = Scripted::start("near-full", &json!({}));
-    let _agent = scripted.agent();
+    let agent = scripted.agent();
     let (world, signer) = (&scripted.world, &scripted.signer);
     let spec = |text: &str| json!({ "text": text.repeat(190 * 1024 / text.len()) });
-    for sequence in 1..=3 {
-        let receipt = scripted.answer(&signer.apply(&format!("big-{sequence}"), sequence, &spec("x")));
+    let first = [1, 2, 3].map(|sequence| signer.apply(&format!("big-{sequence}"), sequence, &spec("x")));
+    for payload in &first {
+        let receipt = scripted.answer(payload);
         assert_eq!(receipt["status"], "succeeded", "{receipt}");
     }
     // Two of them wait to be replaced: the envelopes come on top of what is desired.
@@ -99,6 +101,12 @@ fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_noth
     });
     let bytes = report["state"]["bytes"].as_u64().expect("a size");
     assert!((700 * 1024..900 * 1024).contains(&bytes), "{bytes}");
+    // It is said once, however often the manager delivers what does not fit, and other things with it.
+    for payload in &first {
+        scripted.gateway.deliver(&[&envelope]);
+        assert_eq!(scripted.answer(payload)["reason"], "nonce_replayed");
+    }
+    assert_eq!(count_log(&agent, "state full"), 1, "{}", agent.process().stderr_tail());
     // What makes room, or needs none, is taken.
     assert_eq!(scripted.answer(&signer.delete("small", 7))["status"], "succeeded");
     assert!(scripted.gateway.receipts_of(too_much_id).is_empty(), "it is left where it is");

@@ -205,7 +205,7 @@ fn a_lease_that_nobody_holds_is_taken_at_once() {
                 foreign_lease(&wired, &spec);
                 let _replica = wired.replica("agent-a");
                 let (seen, take) = take(&wired, BOUND);
-                assert!(take.call.at.duration_since(seen) < Duration::from_secs(1), "{what}");
+                assert!(take.call.at.duration_since(seen) < Duration::from_secs(3), "{what}");
             });
         }
     });

@@ -111,7 +111,7 @@ fn two_thousand_files_at_once_get_one_receipt_each_and_then_all_is_quiet() {
     let other = scripted.signer.sign(&scripted.signer.apply("other", FILES + 1, &json!({})));
     let asked = Instant::now();
     assert_eq!(scripted.answer_to(&other)["status"], "succeeded");
-    assert!(asked.elapsed() < Duration::from_secs(5), "the gateway's command waited {:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(15), "the gateway's command waited {:?}", asked.elapsed());
     until("every answer", Duration::from_mins(4), || {
         thread::sleep(Duration::from_millis(200));
         (answers() == wanted).then_some(())
@@ -152,13 +152,13 @@ fn a_folder_that_is_removed_and_made_again_goes_on() {
         fs::create_dir(agent.inbox()).unwrap();
         let started = Instant::now();
         assert_eq!(answer(&agent, "after", &command(round))["status"], "succeeded");
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
     // Watched again: what comes next is seen at once.
     wait_log(&agent, "inbox watched");
     let started = Instant::now();
     answer(&agent, "next", &command(9));
-    assert!(started.elapsed() < Duration::from_secs(4), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
 }
 
 /// J01: where inotify has no room, the folder is scanned, and the watch is tried again.
@@ -186,7 +186,7 @@ fn without_inotify_the_folder_is_scanned_and_the_log_names_the_limit() {
             (&receipt["status"], &receipt["command_id"]),
             (&json!("succeeded"), &json!(id(&envelope)))
         );
-        assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
     assert_eq!(count_log(&agent, "inbox not watched"), 1, "told once, though tried again");
 }

@@ -74,7 +74,7 @@ fn a_leader_that_cannot_reach_its_lease_has_stopped_before_another_begins() {
     // The permission counts from before the renewal was sent; the rest is how long a request takes to
     // reach the proxy.
     let acted = last.saturating_duration_since(renewed);
-    assert!(acted < TERM * 2 / 3 + Duration::from_millis(250), "it acted {acted:?} after its last renewal");
+    assert!(acted < TERM * 2 / 3 + Duration::from_millis(750), "it acted {acted:?} after its last renewal");
     assert!(last < taken && taken < first, "never both");
     let waited = taken.duration_since(renewed);
     assert!((TERM..TERM + SLACK).contains(&waited), "{waited:?}");

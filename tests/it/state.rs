@@ -1,10 +1,16 @@
 //! The agent's state after each phase, as CONTRACT section 6 has it.
 
 use crate::gateway::Scripted;
-use crate::lab::{BOUND, add_finalizer, let_go, live, record, state, until_accepted, until_done};
+use crate::inbox_lab::count_log;
+use crate::lab::{
+    BOUND, POD, add_finalizer, applied, let_go, live, record, state, until_accepted, until_done,
+};
+use crate::wired::{STATE, Wired};
 use jiff::{SignedDuration, Timestamp};
-use navin_test_support::until;
+use navin_test_support::{Fate, until};
 use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn time(value: &Value) -> Timestamp {
     value.as_str().expect("a time").parse().expect("an RFC 3339 time")
@@ -154,4 +160,35 @@ fn a_state_that_is_deleted_under_the_leader_is_written_again_from_memory() {
     assert!(record(&state, command_id).is_some());
     assert_eq!(state["components"]["ingress"]["succeeded"], 1);
     assert_eq!(scripted.answer(&first)["reason"], "nonce_replayed");
+}
+
+/// A webhook for ConfigMaps whose server is down answers so for hours.
+#[test]
+fn a_state_that_can_for_a_while_not_be_read_or_written_is_said_once_and_all_goes_on() {
+    const TIMES: usize = 3;
+    let wired = Wired::start("state-500", &json!({}));
+    let fail = |method: &'static str| {
+        let failed = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&failed);
+        wired.wire.rule(move |call, reply| {
+            let hit = reply.is_none() && call.is(method, STATE);
+            if hit && counted.fetch_add(1, Ordering::Relaxed) < TIMES {
+                return Fate::answer(500, "InternalError");
+            }
+            Fate::Pass
+        });
+        failed
+    };
+    let replica = wired.replica(POD);
+    applied(&wired.world, "first", &json!({}));
+    let unread = fail("GET");
+    replica.agent.process().start_again();
+    applied(&wired.world, "second", &json!({}));
+    assert!(unread.load(Ordering::Relaxed) > TIMES);
+    assert_eq!(count_log(&replica.agent, "the API server does not answer"), 1);
+    let unwritten = fail("PUT");
+    applied(&wired.world, "third", &json!({}));
+    assert!(unwritten.load(Ordering::Relaxed) > TIMES);
+    assert_eq!(count_log(&replica.agent, "state write repeated"), 1);
+    assert_eq!(state(&wired.world)["term"], 2, "it went on leading");
 }

@@ -17,6 +17,8 @@ pub(crate) enum GatewayError {
     Malformed(&'static str),
     /// Above the limit.
     TooLarge,
+    /// The identity has too many requests open.
+    TooMany,
     /// The body did not come in time.
     TooSlow,
     /// The certificate is unknown or revoked.
@@ -54,6 +56,9 @@ impl IntoResponse for GatewayError {
             }
             Self::Malformed(message) => (StatusCode::BAD_REQUEST, "malformed", message),
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above the limit"),
+            Self::TooMany => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "too many requests are open")
+            }
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long"),
             Self::IdentityRevoked => {
                 (StatusCode::FORBIDDEN, "identity_revoked", "this certificate is not a good identity")
@@ -68,7 +73,7 @@ impl IntoResponse for GatewayError {
         };
         let text = json!({ "error": code, "message": message }).to_string();
         let mut response = http::json(status, text, "application/json");
-        if status == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
         }
         response

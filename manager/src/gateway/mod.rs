@@ -23,6 +23,10 @@ use std::time::Duration;
 /// Most connections of agents at once.
 pub(crate) const MAX_CONNECTIONS: usize = 4096;
 
+/// Most requests that one identity may have open: two replicas have six, and some may be left of
+/// those that are gone.
+pub(crate) const MAX_OPEN: usize = 16;
+
 /// How long a request may take: the longest poll and what is around it.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 
@@ -52,6 +56,7 @@ async fn authenticate(
     let fingerprint = peer.fingerprint.ok_or(GatewayError::IdentityRevoked)?;
     match app.store.identity(&fingerprint).await? {
         Some(identity) if identity.revoked_at.is_none() => {
+            let _place = app.open.enter(&identity.identity_id).ok_or(GatewayError::TooMany)?;
             app.store.note_contact(&identity.cluster()).await?;
             request.extensions_mut().insert(identity);
             Ok(next.run(request).await)

@@ -126,22 +126,27 @@ async fn authenticate(
     }
     let token = app.store.token(&sha256_hex(secret.trim().as_bytes())).await?;
     let operator = Operator(token.ok_or_else(Problem::unauthorized)?);
-    request.extensions_mut().insert(operator.clone());
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    if operator.0.revoked_at.is_some() {
+        // Whoever uses it may not be whom it was made for.
+        audit_refused(&app, &operator, &method, &path, "revoked token").await?;
+        return Err(Problem::unauthorized());
+    }
+    request.extensions_mut().insert(operator.clone());
     let response = next.run(request).await;
     if response.status().is_client_error() && method != Method::GET && method != Method::HEAD {
-        audit_refused(&app, &operator, &method, &path, response.status()).await?;
+        audit_refused(&app, &operator, &method, &path, response.status().as_str()).await?;
     }
     Ok(response)
 }
 
-/// Audits a change that was refused.
+/// Audits a call that was refused.
 async fn audit_refused(
     app: &Shared,
     operator: &Operator,
     method: &Method,
     path: &str,
-    status: StatusCode,
+    detail: &str,
 ) -> Result<(), Problem> {
     let path: String = path.chars().take(MAX_AUDITED_PATH).collect();
     let entry = Entry {
@@ -150,7 +155,7 @@ async fn audit_refused(
         actor: &operator.actor(),
         action: &format!("rest.{}", method.as_str().to_ascii_lowercase()),
         subject: &path,
-        detail: status.as_str(),
+        detail,
     };
     Ok(app.store.audit_refused(entry).await?)
 }

@@ -1,12 +1,18 @@
 //! What only `PostgreSQL` does: locks by name, and word between processes.
 
 use super::{Change, ClusterKey, Database, Store, StoreError};
+use crate::clock::now_ms;
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
 use std::time::Duration;
 
 /// The channel on which processes tell each other of what polls wait for.
 const CHANNEL: &str = "navin_wake";
+
+/// A gateway whose machine is gone without a word is missed within half a minute; the lock is waited
+/// for only while another takes us for dead, which is done in a moment.
+const LIFE_SETTINGS: &str = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
+     SET tcp_keepalives_count = 3; SET lock_timeout = '5s'";
 
 /// Between two tries to reach the server again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -91,13 +97,18 @@ impl Life {
     async fn again(&self) -> Result<PgConnection, StoreError> {
         let mut connection = PgConnection::connect(&self.url).await?;
         hold(&mut connection, &self.gateway_id).await?;
+        // One that took us for dead meanwhile has removed us.
+        sqlx::query("INSERT INTO gateways (gateway_id, started_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+            .bind(&self.gateway_id)
+            .bind(now_ms())
+            .execute(&mut connection)
+            .await?;
         Ok(connection)
     }
 }
 
 async fn hold(connection: &mut PgConnection, gateway_id: &str) -> Result<(), StoreError> {
-    // Waits only for one that takes us for dead, which is done in a moment.
-    sqlx::query("SET lock_timeout = '5s'").execute(&mut *connection).await?;
+    sqlx::raw_sql(LIFE_SETTINGS).execute(&mut *connection).await?;
     sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 2))")
         .bind(gateway_id)
         .execute(connection)

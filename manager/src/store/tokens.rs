@@ -12,6 +12,8 @@ pub(crate) struct Token {
     pub(crate) token_id: String,
     /// The tenant that it is for.
     pub(crate) tenant_id: String,
+    /// When it was revoked.
+    pub(crate) revoked_at: Option<i64>,
 }
 
 /// A token as it is listed.
@@ -44,14 +46,12 @@ impl Store {
         commit(change).await
     }
 
-    /// Whose good token has this hash.
+    /// Whose token has this hash, revoked or not.
     pub(crate) async fn token(&self, hash: &str) -> Result<Option<Token>, StoreError> {
-        Ok(sqlx::query_as(
-            "SELECT token_id, tenant_id FROM tokens WHERE token_hash = $1 AND revoked_at IS NULL",
-        )
-        .bind(hash)
-        .fetch_optional(&self.pool)
-        .await?)
+        Ok(sqlx::query_as("SELECT token_id, tenant_id, revoked_at FROM tokens WHERE token_hash = $1")
+            .bind(hash)
+            .fetch_optional(&self.pool)
+            .await?)
     }
 
     /// The tokens of a tenant, or of all.

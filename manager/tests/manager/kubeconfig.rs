@@ -2,7 +2,6 @@
 
 use crate::support::{Folder, Manager};
 use navin_test_support::{Api, Cluster};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 fn yaml(manager: &Manager, token: &str, path: &str) -> String {
@@ -91,7 +90,12 @@ fn a_kubeconfig_that_names_a_program_a_file_or_no_certificate_is_not_used() {
     let token = folder.token("acme");
     let manager = folder.serve();
     let mark = folder.join("ran").display().to_string();
-    let good_cluster = json!({ "server": "https://127.0.0.1:1", "certificate-authority-data": "LS0t" });
+    let ca = {
+        use base64::Engine as _;
+        let pem = std::fs::read(folder.join("data/tls/ca.crt")).unwrap();
+        base64::engine::general_purpose::STANDARD.encode(pem)
+    };
+    let good_cluster = json!({ "server": "https://127.0.0.1:1", "certificate-authority-data": ca });
     let config = |cluster: Value, user: Value| {
         json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
             "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
@@ -130,12 +134,8 @@ fn a_kubeconfig_that_names_a_program_a_file_or_no_certificate_is_not_used() {
     }
     assert!(!folder.join("ran").exists(), "a program was run");
     // Nobody listens there: refused in time, and without the cluster.
-    let ca = std::fs::read(folder.join("data/tls/ca.crt")).unwrap();
-    let ca = {
-        use base64::Engine as _;
-        base64::engine::general_purpose::STANDARD.encode(ca)
-    };
-    let body = json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": with("certificate-authority-data", json!(ca)) });
+    let kubeconfig = config(good_cluster, json!({ "token": "t" }));
+    let body = json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": kubeconfig });
     assert_eq!(manager.post(&token, "/api/v1/clusters", &body).expect(422)["code"], "kubeconfig_unreachable");
     manager.get(&token, "/api/v1/clusters/prod").expect(404);
     assert!(manager.audit(&token).contains(&"rest.post refused /api/v1/clusters 422".to_owned()));
@@ -157,8 +157,7 @@ fn the_manifests_are_taken_by_a_real_api_server_and_fit_their_cluster() {
     manager.get(&token, path).expect(400);
     let image = format!("registry.example:5000/navin/agent@sha256:{}", "0a".repeat(32));
     let text = yaml(&manager, &token, &format!("{path}?image={image}"));
-    let documents = serde_yaml_ng::Deserializer::from_str(&text);
-    let objects: Vec<Value> = documents.map(|document| Value::deserialize(document).unwrap()).collect();
+    let objects: Vec<Value> = serde_saphyr::from_multiple(&text).unwrap();
     let kinds: Vec<&str> = objects.iter().map(|object| object["kind"].as_str().unwrap()).collect();
     for kind in [
         "Namespace",

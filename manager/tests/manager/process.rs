@@ -1,8 +1,7 @@
 //! The program as a process: its end, its files, its exit codes.
 
-use crate::support::{Folder, LIMIT, receipt, until};
+use crate::support::{Folder, LIMIT, until};
 use serde_json::{Value, json};
-use sqlx::{Connection, SqliteConnection};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -63,40 +62,6 @@ fn what_was_answered_201_amid_many_survives_kill_9() {
 }
 
 #[test]
-fn while_the_database_is_locked_nothing_is_acknowledged() {
-    let folder = Folder::new("locked");
-    let token = folder.token("acme");
-    let manager = folder.serve();
-    let agent = manager.cluster(&token, "prod");
-    let queued = manager.queue(&token, "prod");
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let database = format!("sqlite:{}", folder.join("data/manager.db").display());
-    let mut other = runtime.block_on(SqliteConnection::connect(&database)).unwrap();
-    runtime.block_on(sqlx::query("BEGIN IMMEDIATE").execute(&mut other)).unwrap();
-    let receipt = receipt(&queued, "succeeded", true);
-    let refused = [
-        thread::spawn({
-            let (rest, token) = (manager.rest.clone(), token.clone());
-            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
-            move || rest.send("POST", &token, path, body.to_vec()).unwrap()
-        }),
-        thread::spawn({
-            let (agent, receipt) = (agent.clone(), receipt.clone());
-            move || agent.receipt(&receipt)
-        }),
-    ];
-    for refused in refused {
-        let refused = refused.join().unwrap();
-        assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
-    }
-    runtime.block_on(sqlx::query("ROLLBACK").execute(&mut other)).unwrap();
-    assert_eq!(manager.command(&token, "prod", &queued)["status"], "queued");
-    assert_eq!(manager.queue(&token, "prod")["sequence"], 2);
-    assert_eq!(agent.receipt(&receipt).expect(200), json!({ "recorded": true }));
-}
-
-#[test]
 fn sigterm_answers_open_polls_and_ends_with_0() {
     let folder = Folder::new("sigterm");
     let token = folder.token("acme");
@@ -124,10 +89,56 @@ fn keys_are_private_and_used_again() {
     let before = names.map(read);
     folder.serve().kill();
     assert!(before == names.map(read), "keys were made anew");
-    for name in ["tls/ca.key", "tls/server.key", "tls/signing.key", "manager.db"] {
+    for name in ["tls/ca.key", "tls/server.key", "tls/signing.key"] {
         let mode = fs::metadata(folder.join("data").join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
     }
+}
+
+#[test]
+fn no_secret_and_no_spec_is_logged_whatever_the_level() {
+    let folder = Folder::new("log");
+    let token = folder.token("acme");
+    let manager = folder.serve_tracing();
+    manager.cluster(&token, "prod");
+    let issued = manager
+        .post(&token, "/api/v1/clusters/prod/kubernetes/agent", &json!({ "gateway_url": manager.gateway }))
+        .expect(201);
+    let agent = crate::support::Agent::new(&issued, &manager.gateway);
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let arguments = json!({ "name": "web", "spec": { "mark": "canary-spec" } });
+    for (operation, status) in [("managedcomponent.apply", 201), ("pod.exec", 400)] {
+        manager.post(&token, path, &json!({ "operation": operation, "arguments": arguments })).expect(status);
+    }
+    agent.poll(0).expect(200);
+    manager.get("navin_canary-token", "/api/v1/clusters").expect(401);
+    let config = json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+        "clusters": [{ "name": "c", "cluster": { "server": manager.url(),
+            "certificate-authority-data": base64(&fs::read(folder.join("data/tls/ca.crt")).unwrap()) } }],
+        "users": [{ "name": "u", "user": { "token": "canary-kubeconfig" } }] });
+    let body = json!({ "cluster_id": "new", "namespace": "navin", "kubeconfig": config.to_string() });
+    manager.post(&token, "/api/v1/clusters", &body).expect(422);
+    manager.terminate();
+    manager.wait();
+    let log = fs::read_to_string(folder.join("log")).unwrap();
+    assert!(log.contains("TRACE") && log.contains("stopping"), "{log}");
+    let key = issued["tls_key"].as_str().unwrap().lines().nth(1).unwrap().to_owned();
+    let password =
+        folder.database().unwrap_or("canary").split('@').next().unwrap().rsplit(':').next().unwrap();
+    let signing = fs::read_to_string(folder.join("data/tls/signing.key")).unwrap();
+    let signing = signing.lines().nth(1).unwrap();
+    for secret in
+        [&token, "canary-spec", "canary-token", "canary-kubeconfig", &key, signing, &format!(":{password}@")]
+    {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert!(line.is_none(), "{secret}: {line:?}");
+    }
+}
+
+fn base64(bytes: &[u8]) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(bytes)
 }
 
 #[test]

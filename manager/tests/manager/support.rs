@@ -1,36 +1,54 @@
 //! Starts managers and speaks to them. What is started is killed, on failure too.
 
+use crate::calls::client;
+pub(crate) use crate::calls::{Agent, Answer, Rest, without_certificate};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::Arc;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-use ureq::Agent as Client;
-use ureq::http::Request;
-use ureq::tls::{Certificate, ClientCert, PrivateKey, RootCerts, TlsConfig};
 
 /// The longest that anything here may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(45);
 
 /// A folder of one test.
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct Folder {
+    path: PathBuf,
+    /// `--database`, where it is not the file in the folder.
+    database: Option<String>,
+}
 
 impl Folder {
     pub(crate) fn new(name: &str) -> Self {
+        Self::with(name, crate::database(name))
+    }
+
+    /// With a database of one's own.
+    #[allow(dead_code, reason = "only where there are databases of several kinds")]
+    pub(crate) fn on(name: &str, database: String) -> Self {
+        Self::with(name, Some(database))
+    }
+
+    fn with(name: &str, database: Option<String>) -> Self {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
         if path.exists() {
             fs::remove_dir_all(&path).unwrap();
         }
         fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self { path, database }
+    }
+
+    #[allow(dead_code, reason = "only where there are databases of several kinds")]
+    /// Where the database is, unless it is the file in the folder.
+    pub(crate) fn database(&self) -> Option<&str> {
+        self.database.as_deref()
     }
 
     pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
+        self.path.join(name)
     }
 
     /// Runs a command of the program to its end.
@@ -48,6 +66,9 @@ impl Folder {
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_navin-manager"));
         command.args(arguments).arg("--data").arg(self.join("data"));
+        if let Some(database) = &self.database {
+            command.env("NAVIN_DATABASE", database);
+        }
         command
     }
 
@@ -56,13 +77,37 @@ impl Folder {
         self.start(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"])
     }
 
+    #[allow(dead_code, reason = "only where the database is a file")]
+    /// Starts both ports, in a process whose files cannot grow beyond a size: a full disk, for it.
+    pub(crate) fn serve_with_files_below(&self, bytes: u64) -> Manager {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"];
+        let served = self.command(&arguments);
+        let mut command = Command::new("sh");
+        // The signal ignored, a write fails instead; ulimit counts in blocks of 512 bytes.
+        command.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &(bytes / 512).to_string()]);
+        command.arg(served.get_program()).args(served.get_args());
+        self.launch(command)
+    }
+
+    /// Starts both ports, with all that can be logged in `log`.
+    pub(crate) fn serve_tracing(&self) -> Manager {
+        let mut command =
+            self.command(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+        command.env("NAVIN_LOG", "trace").stderr(fs::File::create(self.join("log")).unwrap());
+        self.launch(command)
+    }
+
     /// Starts the gateway alone.
     pub(crate) fn agent_gateway(&self) -> Manager {
         self.start(&["agent-gateway", "--host", "127.0.0.1", "--port", "0"])
     }
 
     fn start(&self, arguments: &[&str]) -> Manager {
-        let mut child = self.command(arguments).stdout(Stdio::piped()).spawn().unwrap();
+        self.launch(self.command(arguments))
+    }
+
+    fn launch(&self, mut command: Command) -> Manager {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let stdout = child.stdout.take().unwrap();
         let process = Process(child);
         let (sender, receiver) = mpsc::channel();
@@ -83,7 +128,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !thread::panicking() {
-            fs::remove_dir_all(&self.0).ok();
+            fs::remove_dir_all(&self.path).ok();
         }
     }
 }
@@ -120,6 +165,11 @@ impl Manager {
     /// Waits for its end.
     pub(crate) fn wait(mut self) -> ExitStatus {
         until("the manager ends", || self.process.0.try_wait().unwrap())
+    }
+
+    /// Where the REST API is.
+    pub(crate) fn url(&self) -> String {
+        self.rest.url.clone()
     }
 
     pub(crate) fn get(&self, token: &str, path: &str) -> Answer {
@@ -173,133 +223,6 @@ impl Manager {
             .map(|entry| ["action", "outcome", "subject", "detail"].map(|name| text(entry, name)).join(" "))
             .collect()
     }
-}
-
-/// The REST API, as it outlives the manager.
-#[derive(Clone)]
-pub(crate) struct Rest {
-    url: String,
-    client: Client,
-}
-
-impl Rest {
-    pub(crate) fn send(
-        &self,
-        method: &str,
-        token: &str,
-        path: &str,
-        body: Vec<u8>,
-    ) -> Result<Answer, ureq::Error> {
-        let mut request = Request::builder().method(method).uri(format!("{}{path}", self.url));
-        if !token.is_empty() {
-            request = request.header("authorization", format!("Bearer {token}"));
-        }
-        run(&self.client, request.body(body).unwrap())
-    }
-}
-
-/// What an agent has: its identity.
-#[derive(Clone)]
-pub(crate) struct Agent {
-    client: Client,
-    gateway: String,
-    pub(crate) config: Value,
-}
-
-impl Agent {
-    pub(crate) fn new(issued: &Value, gateway: &str) -> Self {
-        let text = |name: &str| issued[name].as_str().unwrap();
-        let client = client(text("ca_crt"), Some((text("tls_crt"), text("tls_key"))));
-        Self { client, gateway: gateway.to_owned(), config: issued["config"].clone() }
-    }
-
-    /// The same agent at another gateway.
-    pub(crate) fn at(&self, manager: &Manager) -> Self {
-        Self { gateway: manager.gateway.clone(), ..self.clone() }
-    }
-
-    pub(crate) fn poll(&self, wait_s: u64) -> Answer {
-        self.try_poll(wait_s).unwrap()
-    }
-
-    pub(crate) fn try_poll(&self, wait_s: u64) -> Result<Answer, ureq::Error> {
-        let uri = format!("{}/v1/cluster-agent/commands?wait_s={wait_s}", self.gateway);
-        run(&self.client, Request::builder().uri(uri).body(Vec::new()).unwrap())
-    }
-
-    /// The identifiers of the commands that a poll brings.
-    pub(crate) fn polled(&self, wait_s: u64) -> Vec<String> {
-        let answer = self.poll(wait_s).expect(200);
-        let id = |envelope: &Value| envelope["payload"]["command_id"].as_str().unwrap().to_owned();
-        answer["commands"].as_array().unwrap().iter().map(id).collect()
-    }
-
-    pub(crate) fn receipt(&self, receipt: &Value) -> Answer {
-        self.send("POST", "receipts", receipt.to_string().into_bytes())
-    }
-
-    pub(crate) fn report(&self, report: &Value) -> Answer {
-        self.send("POST", "report", report.to_string().into_bytes())
-    }
-
-    pub(crate) fn send(&self, method: &str, path: &str, body: Vec<u8>) -> Answer {
-        let uri = format!("{}/v1/cluster-agent/{path}", self.gateway);
-        let request = Request::builder().method(method).uri(uri).body(body).unwrap();
-        run(&self.client, request).unwrap()
-    }
-}
-
-/// An answer of either port.
-#[derive(Debug)]
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) content_type: String,
-    pub(crate) date: Option<String>,
-    pub(crate) retry_after: Option<String>,
-    pub(crate) body: Value,
-}
-
-impl Answer {
-    /// The body, where the status is this one.
-    pub(crate) fn expect(self, status: u16) -> Value {
-        assert_eq!(self.status, status, "{self:?}");
-        self.body
-    }
-}
-
-/// Sends a request with no certificate of its own.
-pub(crate) fn without_certificate(ca: &str, url: &str) -> Result<Answer, ureq::Error> {
-    run(&client(ca, None), Request::builder().uri(url).body(Vec::new()).unwrap())
-}
-
-fn run(client: &Client, request: Request<Vec<u8>>) -> Result<Answer, ureq::Error> {
-    let mut response = client.run(request)?;
-    let header = |name: &str| Some(response.headers().get(name)?.to_str().unwrap().to_owned());
-    let content_type = header("content-type").unwrap_or_default();
-    let (date, retry_after) = (header("date"), header("retry-after"));
-    let text = response.body_mut().read_to_string()?;
-    let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    Ok(Answer { status: response.status().as_u16(), content_type, date, retry_after, body })
-}
-
-fn client(ca: &str, identity: Option<(&str, &str)>) -> Client {
-    let roots = RootCerts::new_with_certs(&[Certificate::from_pem(ca.as_bytes()).unwrap()]);
-    let certificate = identity.map(|(certificate, key)| {
-        let certificate = Certificate::from_pem(certificate.as_bytes()).unwrap();
-        ClientCert::new_with_certs(&[certificate], PrivateKey::from_pem(key.as_bytes()).unwrap())
-    });
-    let tls = TlsConfig::builder()
-        .root_certs(roots)
-        .client_cert(certificate)
-        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .build();
-    Client::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .proxy(None)
-        .timeout_global(Some(LIMIT))
-        .build()
-        .new_agent()
 }
 
 /// A receipt for a command.

@@ -91,3 +91,13 @@ fn no_more_than_ten_thousand_files_are_kept_in_mind() {
     bench.pass(120.0);
     assert!(bench.inbox.files.keys().any(|name| name.starts_with("1-")), "those that are gone make room");
 }
+
+#[test]
+fn the_time_that_a_file_has_rested_begins_when_it_was_seen_however_long_the_step_stood_still() {
+    let mut bench = Bench::new();
+    bench.folder.put("cut.json", b"{");
+    bench.folder.lock().stalls = Some((Arc::clone(&bench.clock), Duration::from_secs(20)));
+    assert!(bench.pass(0.0).is_empty());
+    assert!(bench.pass(9.9).is_empty());
+    assert_eq!(bench.pass(0.2).len(), 1);
+}

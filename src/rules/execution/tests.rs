@@ -587,6 +587,9 @@ fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
         [(Reads(late, Some(ours("u1", "5", 3, 2))), "applied u1 generation 3 changed true")],
     );
     play(recovered_delete(), [(Reads(late, None), "deleted existed false finalizing false")]);
+    let mut kept = recovered_delete();
+    kept.execution.note_kept();
+    play(kept, [(Reads(late, None), "deleted existed true finalizing false")]);
     play(
         recovered_delete(),
         [

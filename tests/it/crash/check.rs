@@ -60,9 +60,7 @@ pub(super) fn outcome(
         }
         Operation::Delete => {
             assert_eq!(live, None);
-            // Who finds it gone cannot know whether it was there.
-            let known = !matches!(fault, Some(fault) if fault != Fault::AnswerLost);
-            assert!(receipt["result"]["existed"] == true || !known, "{receipt}");
+            assert_eq!(receipt["result"]["existed"], true, "{receipt}");
             assert_eq!(receipt["result"]["name"], name);
             assert_eq!(receipt["result"]["finalizing"], false);
             assert_eq!(desired["succeeded"], sequence);

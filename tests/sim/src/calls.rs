@@ -25,13 +25,19 @@ impl World {
         let (out, back) = (rng.u64(200..20_000), rng.u64(200..20_000));
         let mut fault = None;
         if self.healed.is_none() && self.options.allowed.has(number) {
-            fault = self.rates.draw(self.seed, number, peer, &request.path, name(request.method));
+            fault = match &mut self.script {
+                Some(script) => script.draw(now, name(request.method), &request.path),
+                None => self.rates.draw(self.seed, number, peer, &request.path, name(request.method)),
+            };
         }
         if request.path.contains("watch=1") {
             fault = crate::streams::harmless(fault);
         }
         if let Some(fault) = fault {
             self.stats.calls[fault.kind()] += 1;
+            if peer == Peer::Kube || fault.pauses() {
+                self.disturb(slot, now);
+            }
             self.happened.push(number);
         }
         let Some(replica) = &self.slots[slot].replica else { return };
@@ -56,9 +62,9 @@ impl World {
             }
             Some(CallFault::Paused(length)) => {
                 pause = length;
-                self.slots[slot].paused_until = now + length;
+                self.pause(slot, now + length);
             }
-            Some(CallFault::PausedAfter(length)) => self.slots[slot].paused_until = now + length,
+            Some(CallFault::PausedAfter(length)) => self.pause(slot, now + length),
             _ => {}
         }
         let away = match peer {
@@ -146,6 +152,9 @@ impl World {
         let sender = flight.sender.clone();
         for effect in std::mem::take(&mut self.api.effects) {
             self.stats.writes += u64::from(effect.kind == Kind::Component);
+            if let Some(flight) = self.flights.get_mut(&call) {
+                flight.sender.repaired = crate::checker::repaired(&effect, &sender);
+            }
             self.checker.effect(&effect, Some(&sender), &self.manager, &mut self.stats);
             self.trace
                 .note(self.now.get(), &[3, slot as u64], &effect.name, || crate::speech::effect(&effect));
@@ -241,7 +250,7 @@ impl World {
                 self.checker.read(&flight.sender, &flight.request.path, reply.status, at);
             }
             if !cut {
-                self.checker.answered(&flight.sender, flight.peer, reply.status);
+                self.checker.answered(&flight.sender, flight.peer, reply.status, at);
                 self.checker.ended(&flight.sender, reply.status, at);
             }
             self.trace.note(now, &[6, slot as u64, thread as u64, u64::from(reply.status)], "", || {

@@ -49,6 +49,14 @@ pub struct Checker {
     pub(crate) lease_touched: bool,
     /// A wall clock was changed.
     pub(crate) clocks_turned: bool,
+    /// Changes of the inbox are hinted.
+    pub(crate) hinted: bool,
+    /// The repairs of each reign of a process, by name.
+    pub(crate) repairs: BTreeMap<(u64, u64, String), Vec<Duration>>,
+    /// Since when a component was changed by hand.
+    pub(crate) drifted: BTreeMap<String, Timestamp>,
+    /// Until when the last pause of a process lasts, and what follows from it.
+    pub(crate) paused_until: Timestamp,
     /// True time.
     pub(crate) now: Timestamp,
 }
@@ -56,7 +64,7 @@ pub struct Checker {
 impl Checker {
     /// A history that has not begun.
     #[must_use]
-    pub fn new(schema: Schema, equal_rates: bool, settings: usize) -> Self {
+    pub fn new(schema: Schema, equal_rates: bool, settings: usize, hinted: bool) -> Self {
         Self {
             violation: None,
             schema,
@@ -74,6 +82,10 @@ impl Checker {
             state_lost: false,
             lease_touched: false,
             clocks_turned: false,
+            hinted,
+            repairs: BTreeMap::new(),
+            drifted: BTreeMap::new(),
+            paused_until: true_time(0),
             now: true_time(0),
         }
     }
@@ -94,6 +106,10 @@ impl Checker {
     /// A wall clock is about to be changed.
     pub fn turns_clock(&mut self) {
         self.clocks_turned = true;
+    }
+
+    pub(crate) fn nobody_was_paused(&self) -> bool {
+        self.now > self.paused_until
     }
 
     /// Whether this run is counted apart.
@@ -141,7 +157,9 @@ impl Checker {
         };
         let Some(body) = &request.body else { return sender };
         if request.path == "/v1/cluster-agent/receipts" {
-            self.receipt_leaves(body);
+            self.receipt_leaves(body, manager);
+        } else if request.path == "/v1/cluster-agent/report" {
+            self.report_leaves(process, body, sender.sent);
         }
         if thread != LEADER {
             return sender;
@@ -154,7 +172,7 @@ impl Checker {
             sender.writes = Stored::read(&object).map(Arc::new);
             if let Some(next) = sender.writes.clone() {
                 self.known.entry(process).or_default().ended = None;
-                self.accepting(replica, process, &next, manager, tenure.map(|t| t.since));
+                self.accepting(&replica.life, process, &next, manager, tenure.map(|t| t.since));
             }
         } else if request.path.contains("/managedcomponents") {
             self.writing(process, request, body, &mut sender);
@@ -190,6 +208,11 @@ impl Checker {
             self.keeping(process, name, request.method, sender);
             return;
         }
+        let bare = request.method == Method::Put && command_of(&body) != sender.under.as_deref();
+        if let Some(story) = sender.under.as_deref().and_then(|id| self.stories.get_mut(id)).filter(|_| bare)
+        {
+            story.bare = true;
+        }
         sender.ends = match request.method {
             Method::Post => true,
             Method::Put => sender.under.as_deref().is_some_and(|id| command_of(&body) == Some(id)),
@@ -223,19 +246,31 @@ impl Checker {
         }
     }
 
-    /// An answer has arrived whole.
-    pub fn answered(&mut self, sender: &Sender, peer: Peer, status: u16) {
+    /// An answer has arrived whole, at `now` (monotonic).
+    pub fn answered(&mut self, sender: &Sender, peer: Peer, status: u16, now: Duration) {
         if !(200..300).contains(&status) {
             return;
         }
+        let offline_after = self.offline_after();
+        if let Some(name) = &sender.repaired {
+            self.repaired(sender, name, now);
+        }
         let known = self.known.entry(sender.process).or_default();
         match peer {
-            Peer::Gateway => known.answered = known.answered.max(Some(sender.sent)),
+            Peer::Gateway => {
+                if let Some(since) = known.leads_since {
+                    known.count(since, now, offline_after);
+                }
+                known.answered = known.answered.max(Some(sender.sent));
+            }
             Peer::Kube => {
                 if let Some(view) = &sender.view {
                     known.view.clone_from(view);
                     // Read anew, it goes on from what the cluster holds.
                     known.ended = None;
+                    if sender.writes.is_none() {
+                        known.begins_anew();
+                    }
                 }
             }
         }
@@ -282,6 +317,15 @@ impl Checker {
             story.acknowledged |= has_it || never;
         }
     }
+}
+
+/// The component that a call has repaired, if this change is a repair.
+pub(crate) fn repaired(effect: &Effect, sender: &Sender) -> Option<String> {
+    let spec = |object: &Option<Value>| object.as_ref().map(|object| object["spec"].clone());
+    let repairs = effect.kind == Kind::Component
+        && sender.act == Act::Repair
+        && spec(&effect.before) != spec(&effect.after);
+    repairs.then(|| effect.name.clone())
 }
 
 /// The command that an object says it was written by.

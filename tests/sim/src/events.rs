@@ -1,6 +1,6 @@
 //! Troubles of the plan, the workload, and the end of the run.
 
-use crate::api::{Effect, Kind};
+use crate::api::{ANNOTATIONS_LIMIT, Effect, Kind};
 use crate::checker::STATE;
 use crate::faults::{SECOND, Trouble};
 use crate::host::true_time;
@@ -51,6 +51,10 @@ impl World {
             Trouble::ApiAway(long) => self.conditions.api_away = now + long,
             Trouble::ApiAnswers(status, long) => self.conditions.api_answers = (status, now + long),
             Trouble::CutOff(slot, long) => self.conditions.cut_off[slot] = now + long,
+            Trouble::FolderBroken(slot, long) => {
+                self.slots[slot].pile.breaks(now + long);
+                self.disturb(slot, now + long);
+            }
             Trouble::Compacted => self.api.compact(),
             Trouble::Clock(slot, step, rate) => {
                 self.checker.turns_clock();
@@ -98,7 +102,7 @@ impl World {
         self.happened.push(number);
         let now = self.now.get();
         let time = self.time();
-        self.trace.note(now, &[10, number], "", || format!("ITEM {item:?} item={number}"));
+        self.trace.note(now, &[10, number], "", || crate::speech::item(&item, number));
         match item {
             Item::Approve(operation, name, spec, valid) => {
                 self.manager.approve(now, operation, name.as_deref(), spec.as_ref(), valid);
@@ -139,7 +143,18 @@ impl World {
                     object["metadata"]["labels"]["somebody"] = json!(now.to_string());
                 });
             }
+            Item::Fill(name) => {
+                self.api.edit(Kind::Component, &name, |object| {
+                    let key = "example.com/notes";
+                    let note = "x".repeat(ANNOTATIONS_LIMIT - key.len());
+                    object["metadata"]["annotations"] = json!({ key: note });
+                });
+            }
+            Item::Inbox(target, file, paper) => self.paper(target, &file, &paper),
             Item::Replay(index, times) => {
+                if let Some(command) = self.manager.commands.get_mut(index) {
+                    command.taken_back = None;
+                }
                 let envelope = self.manager.commands.get(index).map(|command| command.envelope.clone());
                 for envelope in envelope.into_iter().cycle().take(times) {
                     self.manager.slipped.push(envelope);
@@ -165,9 +180,13 @@ impl World {
         let now = self.now.get();
         self.trace.note(now, &[11], "", || "ALL TROUBLES END".to_owned());
         self.healed = Some(now);
+        for slot in 0..self.slots.len() {
+            self.disturb(slot, now);
+        }
         self.conditions = Conditions { cut_off: vec![0; self.slots.len()], ..Conditions::default() };
         for slot in &self.slots {
             slot.host.set_right();
+            slot.pile.breaks(0);
         }
         let names: Vec<String> = self.api.all(Kind::Component).map(|(name, _)| name.to_owned()).collect();
         for name in names {
@@ -186,7 +205,8 @@ impl World {
         let missing = if now <= self.last_landing {
             Some("something that was delayed has not landed".to_owned())
         } else {
-            self.checker.missing(leaders, now, &self.api, &self.manager)
+            let missing = self.checker.missing(leaders, now, &self.api, &self.manager);
+            missing.or_else(|| self.unanswered())
         };
         match (missing, self.settled_since) {
             (None, None) => self.settled_since = Some(now),

@@ -81,6 +81,12 @@ pub const CALL_KINDS: [&str; 14] = [
 ];
 
 impl CallFault {
+    /// Whether the whole process stands still.
+    #[must_use]
+    pub fn pauses(self) -> bool {
+        matches!(self, Self::Paused(_) | Self::PausedAfter(_))
+    }
+
     /// Its index in [`CALL_KINDS`].
     #[must_use]
     pub fn kind(self) -> usize {
@@ -108,6 +114,12 @@ impl CallFault {
 pub struct Rates([u32; CALL_KINDS.len()]);
 
 impl Rates {
+    /// None at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self([0; CALL_KINDS.len()])
+    }
+
     /// The rates of a seed.
     #[must_use]
     pub fn of(seed: u64) -> Self {
@@ -183,6 +195,8 @@ pub enum Trouble {
     Killed(usize),
     /// The API server forgets old versions and continue tokens.
     Compacted,
+    /// This replica's inbox cannot be listed or written for so long.
+    FolderBroken(usize, u64),
     /// Everybody is killed at once.
     AllKilled,
     /// The state is deleted.
@@ -210,6 +224,7 @@ impl Trouble {
             Self::Terminated(..) => "SIGTERM",
             Self::Killed(..) => "killed",
             Self::Compacted => "compacted",
+            Self::FolderBroken(..) => "inbox broken",
             Self::AllKilled => "all killed",
             Self::StateDeleted => "state deleted",
             Self::StateEdited => "state edited",
@@ -237,7 +252,7 @@ pub fn plan(seed: u64, replicas: usize, end: u64) -> Vec<(u64, u64, Trouble)> {
         let most = [5, 40, 150][rng.usize(0..3)];
         let long = rng.u64(SECOND..most * SECOND);
         let who = rng.usize(0..replicas);
-        let kind = rng.u32(0..if losing { 18 } else { 14 });
+        let kind = rng.u32(0..if losing { 19 } else { 15 });
         let trouble = match kind {
             0 => Trouble::GatewayAway(long),
             1 => Trouble::GatewayAnswers([403, 500, 503, 429][rng.usize(0..4)], long),
@@ -250,9 +265,10 @@ pub fn plan(seed: u64, replicas: usize, end: u64) -> Vec<(u64, u64, Trouble)> {
             10 | 11 => Trouble::Killed(who),
             12 => Trouble::AllKilled,
             13 => Trouble::Compacted,
-            14 => Trouble::StateDeleted,
-            15 => Trouble::StateEdited,
-            16 => Trouble::LeaseDeleted,
+            14 => Trouble::FolderBroken(who, long),
+            15 => Trouble::StateDeleted,
+            16 => Trouble::StateEdited,
+            17 => Trouble::LeaseDeleted,
             _ => Trouble::LeaseCleared,
         };
         plan.push((mix(0x2_0000, index), at, trouble));

@@ -1,5 +1,6 @@
 //! What is remembered of calls, commands and processes, to judge what they do later.
 
+use crate::invariants::link::Periods;
 use crate::stored::Stored;
 use jiff::Timestamp;
 use serde_json::Value;
@@ -51,6 +52,8 @@ pub struct Sender {
     pub view: Option<Option<Arc<Stored>>>,
     /// Its answer, if it succeeds, is the end of a command.
     pub ends: bool,
+    /// The component that it repaired.
+    pub repaired: Option<String>,
 }
 
 /// All that is known of one command.
@@ -76,6 +79,8 @@ pub(crate) struct Story {
     pub(crate) gone: bool,
     /// Since it was accepted, somebody else made, changed or deleted the component.
     pub(crate) by_hand: bool,
+    /// It was written without our annotations: where the spec is equal, that changes nothing.
+    pub(crate) bare: bool,
     /// The manager has its recorded receipt, or has said that it will never take it.
     pub(crate) acknowledged: bool,
 }
@@ -94,7 +99,7 @@ pub(crate) struct Known {
     pub(crate) view: Option<Arc<Stored>>,
     /// When the last request that the gateway answered 2xx was sent.
     pub(crate) answered: Option<Duration>,
-    /// Nonces whose acceptance it has sent.
+    /// Nonces whose acceptance or refusal it has sent.
     pub(crate) accepting: BTreeSet<String>,
     /// When the last reading of the Lease that was answered was sent.
     pub(crate) lease_read: Option<Duration>,
@@ -102,4 +107,10 @@ pub(crate) struct Known {
     pub(crate) component_read: BTreeMap<String, Duration>,
     /// Since when an outcome waits to be recorded.
     pub(crate) ended: Option<Duration>,
+    /// Since when it leads, as last seen.
+    pub(crate) leads_since: Option<Duration>,
+    /// How often its leader thread has read the state.
+    pub(crate) reign: u64,
+    /// When it was offline.
+    pub(crate) periods: Periods,
 }

@@ -37,7 +37,7 @@ fn replay(seed: u64, whole: bool) -> ExitCode {
         _ => Allowed::All,
     };
     speech::listen();
-    let outcome = run(seed, Options { allowed, speak: true });
+    let outcome = run(seed, Options { allowed, speak: true, script: None });
     print!("{}", outcome.text);
     println!("faults and items: {} of {}", outcome.happened.len(), first.happened.len());
     verdict(seed, &outcome)
@@ -102,6 +102,9 @@ fn summary(seeds: u64, sum: &Stats, seconds: f64) {
     println!("late creates gone   {}", sum.late_creates);
     for (outcome, count) in &sum.outcomes {
         println!("outcome {outcome:<24} {count}");
+    }
+    for (reason, count) in &sum.files {
+        println!("file    {reason:<24} {count}");
     }
     for (kind, count) in CALL_KINDS.iter().zip(sum.calls) {
         println!("call    {kind:<24} {count}");

@@ -10,6 +10,8 @@ use serde_json::{Value, json};
 const AGAIN: u64 = 15_000_000;
 /// Most commands of one answer.
 const MOST: usize = 64;
+/// Most bytes of them.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
 
 /// One command as the manager keeps it.
 #[derive(Clone, Debug)]
@@ -34,6 +36,10 @@ pub struct Issued {
     pub delivered: Option<u64>,
     /// The receipt that is shown.
     pub shown: Option<Value>,
+    /// The gateway delivers it; else it comes by a file alone.
+    pub offered: bool,
+    /// Since when nobody delivers it any more: its file was taken back.
+    pub taken_back: Option<u64>,
 }
 
 impl Issued {
@@ -80,6 +86,8 @@ impl Manager {
             envelope: sign(&payload).to_string(),
             delivered: None,
             shown: None,
+            offered: true,
+            taken_back: None,
         });
     }
 
@@ -95,11 +103,16 @@ impl Manager {
         let moment = now.cast_signed();
         let due = self.commands.iter_mut().filter(|command| {
             !command.recorded()
+                && command.offered
                 && (command.window.0..=command.window.1).contains(&moment)
                 && command.delivered.is_none_or(|at| now.saturating_sub(at) >= AGAIN)
         });
-        let mut envelopes = Vec::new();
+        let (mut envelopes, mut bytes) = (Vec::new(), 0);
         for command in due.take(MOST) {
+            bytes += command.envelope.len();
+            if bytes > MOST_BYTES {
+                break;
+            }
             command.delivered = Some(now);
             envelopes.push(command.envelope.clone());
         }

@@ -28,6 +28,8 @@ pub(crate) enum Event {
     Item(usize),
     /// All troubles end.
     Heal,
+    /// What lasts for a while is looked at.
+    Sample,
     /// Has everything settled?
     Settled,
 }

@@ -1,6 +1,7 @@
 //! A replica: the agent's own parts, wired as `agent.rs` wires them, each thread's loop around its `step`.
 
 use crate::chance;
+use crate::folder::{Pile, Volume};
 use crate::host::{Host, Life};
 use crate::identity::NAMESPACE;
 use crate::thread::{Line, Peer, Port, Thread};
@@ -11,6 +12,7 @@ use navin_cluster_agent::event::Event;
 use navin_cluster_agent::gateway::{Contact, Gateway};
 use navin_cluster_agent::http::Http;
 use navin_cluster_agent::identity::{Current, Identity};
+use navin_cluster_agent::inbox::{Desk, Inbox};
 use navin_cluster_agent::kube::Kube;
 use navin_cluster_agent::leader::{Leader, World};
 use navin_cluster_agent::leadership::{Permit, Tenure};
@@ -31,13 +33,27 @@ use std::time::Duration;
 const EVENTS: usize = 4_096;
 /// How long the release waits for the leader thread to end.
 const RELEASE_WAIT: Duration = Duration::from_secs(4);
+/// Least pause after a poll that failed.
+const LEAST: Duration = Duration::from_secs(1);
 /// Longest sleep of what waits for an event.
 const IDLE: Duration = Duration::from_hours(1);
 
 /// The threads of a replica, in the order of [`Replica::threads`].
-pub const ROLES: [&str; 7] = ["lease", "leader", "poll", "outbox", "reporter", "watch", "events"];
+pub const ROLES: [&str; 8] = ["lease", "leader", "poll", "outbox", "reporter", "watch", "events", "inbox"];
 /// The index of the leader thread.
 pub const LEADER: usize = 1;
+/// The index of the inbox's thread.
+pub const INBOX: usize = 7;
+
+/// The machine and the volume of a pod.
+pub struct Place<'a> {
+    /// The machine.
+    pub host: &'a Arc<Host>,
+    /// The inbox.
+    pub pile: &'a Arc<Pile>,
+    /// Whether changes of the inbox are hinted; else it is found by scans alone.
+    pub hinted: bool,
+}
 
 /// One process of the agent.
 pub struct Replica {
@@ -54,21 +70,25 @@ pub struct Replica {
 }
 
 impl Replica {
-    /// Starts a process on `host` as the pod `pod` with the uid `uid`.
+    /// Starts a process at `place` as the pod `pod` with the uid `uid`.
     #[must_use]
-    pub fn start(host: &Arc<Host>, identity: &Arc<Identity>, pod: &str, uid: &str, seed: u64) -> Self {
-        let life = Arc::new(Life::new(Arc::clone(host)));
+    pub fn start(place: &Place<'_>, identity: &Arc<Identity>, pod: &str, uid: &str, seed: u64) -> Self {
+        let life = Arc::new(Life::new(Arc::clone(place.host)));
         let ports: Vec<Arc<Port>> =
             (0..ROLES.len()).map(|n| Port::new(Arc::clone(&life), chance::mix(seed, n as u64))).collect();
-        let [lease, lead, poll, out, report, look, cry] =
-            [0, 1, 2, 3, 4, 5, 6].map(|n: usize| Arc::clone(&ports[n]));
+        let [lease, lead, poll, out, report, look, cry, files] =
+            std::array::from_fn(|n: usize| Arc::clone(&ports[n]));
         let config = &identity.config;
         let current = Arc::new(Current::new(Arc::clone(identity)));
         let term = config.lease_duration();
         let kube = |port: &Arc<Port>| Kube::new(line(port, Peer::Kube), NAMESPACE, term / 3);
         let (permit, contact) = (Arc::new(Permit::default()), Arc::new(Contact::default()));
         let (queue, board) = (Arc::new(Queue::default()), Arc::new(Board::default()));
-        let notices = Arc::new(Notices::default());
+        let (notices, desk) = (Arc::new(Notices::default()), Arc::new(Desk::default()));
+        if place.hinted {
+            place.pile.watch(&desk);
+        }
+        let volume = Box::new(Volume { pile: Arc::clone(place.pile), port: Arc::clone(&files) });
         let gateway =
             |port: &Arc<Port>| Gateway::new(line(port, Peer::Gateway), clock(port), Arc::clone(&contact));
         let (events, inbox) = sync_channel(EVENTS);
@@ -89,7 +109,7 @@ impl Replica {
             outbox: Arc::clone(&queue),
             board: Arc::clone(&board),
             notices: Arc::clone(&notices),
-            desk: Arc::default(),
+            desk: Arc::clone(&desk),
             trust: identity.trust(),
             replica: pod.to_owned(),
             pace: Cell::default(),
@@ -120,21 +140,23 @@ impl Replica {
             kube: kube(&look),
             clock: clock(&look),
             permit: Arc::clone(&permit),
-            leader: events,
+            leader: events.clone(),
             board: Arc::clone(&board),
             progress: watch::Progress::default(),
         };
+        let drop_box = Inbox::new(volume, &clock(&files), &permit, Arc::clone(&desk), events, pod);
         let (talk, id) = (Arc::clone(&notices), Some(uid.to_owned()));
         let crier = Crier::new(kube(&cry), clock(&cry), talk, pod.to_owned(), id);
         let shared = |port: &Arc<Port>| (Arc::clone(port), Arc::clone(&permit));
         let threads = vec![
             Thread::new(Arc::clone(&lease), elect(elector, shared(&lease))),
             Thread::new(Arc::clone(&lead), lead_on(leader, inbox, shared(&lead))),
-            Thread::new(Arc::clone(&poll), poll_on(poller, shared(&poll))),
+            Thread::new(Arc::clone(&poll), poll_on(poller, contact, shared(&poll))),
             Thread::new(Arc::clone(&out), send_on(outbox, queue, shared(&out))),
             Thread::new(Arc::clone(&report), report_on(reporter, board, shared(&report))),
             Thread::new(Arc::clone(&look), watch_on(watcher, shared(&look))),
             Thread::new(Arc::clone(&cry), cry_on(crier, notices, shared(&cry))),
+            Thread::new(Arc::clone(&files), file_on(drop_box, desk, shared(&files))),
         ];
         Self { pod: pod.to_owned(), holder, life, permit, threads }
     }
@@ -163,7 +185,7 @@ fn elect(mut elector: Elector, (port, permit): Shared) -> impl FnOnce() + Send {
     move || {
         while !port.dead() && !permit.closing() {
             let pause = elector.step();
-            port.wait(pause, || permit.closing());
+            port.wait(pause, || permit.roused());
         }
         let stopped = || permit.await_leader_stopped(Duration::ZERO);
         port.wait(RELEASE_WAIT, stopped);
@@ -195,14 +217,19 @@ fn lead_on(mut leader: Leader, events: Receiver<Event>, (port, permit): Shared) 
     }
 }
 
-fn poll_on(mut poller: Poller, (port, permit): Shared) -> impl FnOnce() + Send {
+fn poll_on(mut poller: Poller, contact: Arc<Contact>, (port, permit): Shared) -> impl FnOnce() + Send {
     move || {
         while !port.dead() && !permit.closing() {
             if permit.tenure(port.now()).is_none() {
                 port.wait(IDLE, || permit.closing() || permit.tenure(port.now()).is_some());
                 continue;
             }
+            let sent = port.now();
             match poller.step() {
+                Polled::Pause(pause) if poller.backoff.failures() > 0 => {
+                    port.sleep(LEAST.min(pause));
+                    port.wait(pause.saturating_sub(LEAST), || contact.answered() > Some(sent));
+                }
                 Polled::Pause(pause) => port.sleep(pause),
                 Polled::Commands(envelopes) => {
                     let (taken, wait) = sync_channel(0);
@@ -253,6 +280,15 @@ fn cry_on(mut crier: Crier, notices: Arc<Notices>, (port, _): Shared) -> impl Fn
         while !port.dead() {
             let pause = crier.step();
             port.wait(pause, || notices.news());
+        }
+    }
+}
+
+fn file_on(mut inbox: Inbox, desk: Arc<Desk>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || {
+        while !port.dead() {
+            let pause = inbox.step();
+            port.wait(pause, || desk.news());
         }
     }
 }

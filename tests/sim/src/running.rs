@@ -2,7 +2,8 @@
 
 use crate::chance::{keyed, mix};
 use crate::faults::SECOND;
-use crate::replica::{ROLES, Replica, pod_uid};
+use crate::folder::Pile;
+use crate::replica::{Place, ROLES, Replica, pod_uid};
 use crate::thread::{Answer, Ask};
 use crate::world::{Event, World};
 use navin_cluster_agent::http::HttpError;
@@ -20,7 +21,8 @@ impl World {
         place.paused_until = 0;
         let pod = format!("agent-{slot}-{}", place.pod);
         let uid = pod_uid(slot as u64 * 1_000 + place.pod);
-        let replica = Replica::start(&place.host, &self.identity, &pod, &uid, seed);
+        let at = Place { host: &place.host, pile: &place.pile, hinted: self.hinted };
+        let replica = Replica::start(&at, &self.identity, &pod, &uid, seed);
         let threads = replica.threads.len();
         place.replica = Some(replica);
         self.trace
@@ -139,6 +141,7 @@ impl World {
         let mut rng = keyed(self.seed, mix(0x6_0000, self.slots[slot].process));
         if rng.bool() {
             self.slots[slot].pod += 1;
+            self.slots[slot].pile = Pile::new(self.now.clone());
         }
         let most = [1, 5, 30][rng.usize(0..3)];
         self.after(rng.u64(SECOND / 5..most * SECOND), Event::Start(slot));

@@ -14,7 +14,7 @@ pub fn shrink(seed: u64, first: &Outcome) -> BTreeSet<u64> {
     let invariant = first.violation.as_ref().map(|violation| violation.invariant);
     let breaks = |numbers: &[u64]| {
         let allowed = Allowed::Only(numbers.iter().copied().collect());
-        let outcome = run(seed, Options { allowed, speak: false });
+        let outcome = run(seed, Options { allowed, speak: false, script: None });
         outcome.violation.map(|violation| violation.invariant) == invariant
     };
     let mut numbers: Vec<u64> = first.happened.clone();

@@ -1,6 +1,7 @@
 //! The readable side of a trace: the agent's own log lines, and calls and changes in few words.
 
 use crate::api::{Effect, Reply};
+use crate::workload::Item;
 use log::{LevelFilter, Log, Metadata, Record};
 use navin_cluster_agent::http::Request;
 use serde_json::Value;
@@ -80,12 +81,16 @@ fn short(object: &Value) -> String {
     if object.get("recorded").is_some() {
         return format!("{} {} recorded={}", text("/command_id"), text("/status"), object["recorded"]);
     }
-    let annotations = object.pointer("/metadata/annotations").cloned().unwrap_or_default();
+    let part = |pointer: &str| {
+        let words = object.pointer(pointer).cloned().unwrap_or_default().to_string();
+        words.get(..300).map_or(words.clone(), |start| format!("{start}..."))
+    };
     let mut words = format!(
-        "rv={} uid={} spec={} annotations={annotations}",
+        "rv={} uid={} spec={} annotations={}",
         text("/metadata/resourceVersion"),
         text("/metadata/uid"),
-        object.get("spec").cloned().unwrap_or_default()
+        part("/spec"),
+        part("/metadata/annotations")
     );
     if object.pointer("/metadata/deletionTimestamp").is_some() {
         words.push_str(" TERMINATING");
@@ -132,6 +137,24 @@ pub(crate) fn describe(request: &Request) -> String {
 pub(crate) fn answer(reply: &Reply) -> String {
     let body = reply.json();
     if body.get("items").is_some() { String::new() } else { short(&body) }
+}
+
+/// An item of the workload in few words.
+pub(crate) fn item(item: &Item, number: u64) -> String {
+    let words = format!("{item:?}");
+    format!("ITEM {} item={number}", words.get(..200).unwrap_or(&words))
+}
+
+/// A receipt in few words.
+pub(crate) fn receipt(bytes: &[u8]) -> String {
+    let receipt: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    format!("{} {} {}", receipt["command_id"], receipt["status"], receipt["reason"])
+}
+
+/// The reason of a receipt, or its status.
+pub(crate) fn reason(bytes: &[u8]) -> String {
+    let receipt: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    receipt["reason"].as_str().or(receipt["status"].as_str()).unwrap_or("?").to_owned()
 }
 
 /// A change of the store in few words.

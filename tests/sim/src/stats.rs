@@ -20,6 +20,8 @@ pub struct Stats {
     pub calls: [u64; CALL_KINDS.len()],
     /// Larger troubles, by kind.
     pub troubles: BTreeMap<&'static str, u64>,
+    /// Answers in the inboxes, by reason or status.
+    pub files: BTreeMap<String, u64>,
     /// Runs in which state or Lease was deleted or edited.
     pub apart: u64,
     /// Seconds of virtual time.
@@ -43,6 +45,9 @@ impl Stats {
         }
         for (name, count) in &other.troubles {
             *self.troubles.entry(name).or_default() += count;
+        }
+        for (reason, count) in &other.files {
+            *self.files.entry(reason.clone()).or_default() += count;
         }
         self.apart += other.apart;
         self.virtual_seconds += other.virtual_seconds;

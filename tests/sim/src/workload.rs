@@ -3,6 +3,7 @@
 
 use crate::chance::{keyed, mix};
 use crate::faults::SECOND;
+use crate::files::{Paper, Target};
 use serde_json::{Value, json};
 
 /// One thing that happens.
@@ -28,14 +29,10 @@ pub enum Item {
     Replay(usize, usize),
     /// The gateway delivers an envelope that was made up of the one with this index.
     Forge(usize, u8),
-}
-
-impl Item {
-    /// Whether it changes a component behind the agent's back.
-    #[must_use]
-    pub fn by_hand(&self) -> bool {
-        matches!(self, Self::EditSpec(..) | Self::Delete(_) | Self::Create(_))
-    }
+    /// A person fills a component's annotations to the last byte.
+    Fill(String),
+    /// Something happens to a file of the inbox.
+    Inbox(Target, String, Paper),
 }
 
 /// The names of components that commands are about.
@@ -47,11 +44,11 @@ pub fn name(index: usize) -> String {
 /// An object that no command ever names.
 pub const FOREIGN: &str = "foreign";
 
-/// The workload of a seed until `end`, each item with its number and time.
+/// The workload of a seed until `end`, each item with its number and time; with large specs where asked for.
 #[must_use]
-pub fn plan(seed: u64, end: u64) -> Vec<(u64, u64, Item)> {
+pub fn plan(seed: u64, end: u64, large: bool) -> Vec<(u64, u64, Item)> {
     let mut rng = keyed(seed, 0x1_0004);
-    let names = rng.usize(1..=4);
+    let names = if large { 8 } else { rng.usize(1..=4) };
     let commands = rng.usize(5..=30);
     let hands = if rng.bool() { rng.usize(0..10) } else { 0 };
     let hostile = if rng.bool() { rng.usize(0..12) } else { 0 };
@@ -63,7 +60,8 @@ pub fn plan(seed: u64, end: u64) -> Vec<(u64, u64, Item)> {
         let valid = [20, 60, 300, 900, 900, 900][rng.usize(0..6)];
         let item = match rng.u32(0..10) {
             0..6 => {
-                let spec = spec(&mut rng, index);
+                let pad = if large { [1_000, 60_000, 180_000][rng.usize(0..3)] } else { 0 };
+                let spec = spec(&mut rng, index, pad);
                 Item::Approve("managedcomponent.apply", Some(name), Some(spec), valid)
             }
             6..9 => Item::Approve("managedcomponent.delete", Some(name), None, valid),
@@ -77,7 +75,8 @@ pub fn plan(seed: u64, end: u64) -> Vec<(u64, u64, Item)> {
     }
     for _ in 0..hands {
         let name = name(rng.usize(0..names));
-        let item = match rng.u32(0..9) {
+        let item = match rng.u32(0..10) {
+            9 => Item::Fill(name),
             0 => Item::EditSpec(name, rng.i64(0..1000)),
             1 => Item::Label(name, rng.bool()),
             2 => Item::Delete(name),
@@ -100,12 +99,15 @@ pub fn plan(seed: u64, end: u64) -> Vec<(u64, u64, Item)> {
     plan.into_iter().enumerate().map(|(index, (at, item))| (mix(0x3_0000, index as u64), at, item)).collect()
 }
 
-/// Few values, so that two commands at times ask for the same.
-fn spec(rng: &mut fastrand::Rng, index: usize) -> Value {
+/// Few values, so that two commands at times ask for the same; `pad` bytes more.
+pub(crate) fn spec(rng: &mut fastrand::Rng, index: usize, pad: usize) -> Value {
     let size = if rng.u32(0..4) == 0 { index } else { rng.usize(0..3) };
     let mut spec = json!({ "size": size });
     if rng.u32(0..3) == 0 {
         spec["replicas"] = json!(rng.u32(1..4));
+    }
+    if pad > 0 {
+        spec["pad"] = json!("x".repeat(pad));
     }
     spec
 }

@@ -3,19 +3,23 @@
 use crate::api::{Api, Schema};
 use crate::chance::keyed;
 use crate::checker::Checker;
-use crate::faults::{self, Allowed, CallFault, Rates, SECOND, Trouble};
+use crate::faults::{Allowed, CallFault, Rates, SECOND, Trouble};
+use crate::folder::Pile;
 use crate::history::{Sender, Violation};
 use crate::host::{Host, Now, true_time};
 use crate::identity::identity;
 use crate::manager::Manager;
+use crate::plan::Plan;
 pub(crate) use crate::queue::Event;
 use crate::queue::Timed;
 use crate::replica::Replica;
+use crate::script::Script;
+use crate::seasons::Season;
 use crate::stats::Stats;
 use crate::streams::Open;
 use crate::thread::Peer;
 use crate::trace::Trace;
-use crate::workload::{self, Item};
+use crate::workload::Item;
 use navin_cluster_agent::http::Request;
 use navin_cluster_agent::identity::Identity;
 use std::cmp::Reverse;
@@ -60,6 +64,8 @@ pub struct Options {
     pub allowed: Allowed,
     /// Keep the trace in words.
     pub speak: bool,
+    /// What happens, in place of what the seed says.
+    pub script: Option<Script>,
 }
 
 /// How a run ended.
@@ -84,6 +90,10 @@ pub(crate) struct Slot {
     pub(crate) process: u64,
     pub(crate) paused_until: u64,
     pub(crate) pod: u64,
+    /// The inbox of its pod.
+    pub(crate) pile: Arc<Pile>,
+    /// Until when something may still be in the way of its calls to the API server.
+    pub(crate) disturbed: u64,
     /// Calls of each of its threads so far.
     pub(crate) calls: [u64; 8],
 }
@@ -104,6 +114,12 @@ pub struct World {
     pub(crate) last_flight: u64,
     pub(crate) processes: u64,
     pub(crate) rates: Rates,
+    pub(crate) season: Season,
+    pub(crate) script: Option<Script>,
+    /// Changes of the inbox are hinted.
+    pub(crate) hinted: bool,
+    /// The command that was signed for each file.
+    pub(crate) filed: BTreeMap<String, usize>,
     pub(crate) conditions: Conditions,
     pub(crate) troubles: Vec<(u64, u64, Trouble)>,
     pub(crate) items: Vec<(u64, u64, Item)>,
@@ -128,18 +144,21 @@ impl World {
     fn new(seed: u64, options: Options) -> Self {
         let mut rng = keyed(seed, 0x1_0000);
         let now = Now::default();
-        let replicas = if rng.u32(0..3) == 0 { 3 } else { 2 };
-        let end = rng.u64(30..300) * SECOND;
-        let rates = faults::monotonic_rates(seed, replicas);
+        let plan = Plan::of(seed, &mut rng, &options);
+        let Plan { replicas, end, .. } = plan;
+        let rates = plan.clocks;
         let settings = [0, 0, 0, 1, 1, 2][rng.usize(0..6)];
         let schema = Schema { default: rng.u32(0..4) == 0, admission: rng.u32(0..6) == 0 };
         let page = if rng.bool() { 500 } else { 2 };
+        let hinted = rng.u32(0..4) != 0;
         let slot = |rate: &f64| Slot {
             host: Arc::new(Host::new(now.clone(), *rate)),
             replica: None,
             process: 0,
             paused_until: 0,
             pod: 0,
+            pile: Pile::new(now.clone()),
+            disturbed: 0,
             calls: [0; 8],
         };
         let equal_rates = rates.iter().all(|rate| (*rate - 1.0).abs() < f64::EPSILON);
@@ -156,13 +175,17 @@ impl World {
             streams: BTreeMap::new(),
             last_flight: 0,
             processes: 0,
-            rates: Rates::of(seed),
+            rates: plan.rates,
+            season: plan.season,
+            script: options.script.clone(),
+            hinted,
+            filed: BTreeMap::new(),
             conditions: Conditions { cut_off: vec![0; replicas], ..Conditions::default() },
-            troubles: faults::plan(seed, replicas, end),
-            items: workload::plan(seed, end),
+            troubles: plan.troubles,
+            items: plan.items,
             healed: None,
             settled_since: None,
-            checker: Checker::new(schema, equal_rates, settings),
+            checker: Checker::new(schema, equal_rates, settings, hinted),
             stats: Stats::default(),
             trace: Trace::new(options.speak),
             happened: Vec::new(),
@@ -171,7 +194,7 @@ impl World {
             options,
         };
         for slot in 0..replicas {
-            let at = rng.u64(0..5 * SECOND);
+            let at = if world.script.is_some() { slot as u64 * SECOND } else { rng.u64(0..5 * SECOND) };
             world.push(at, Event::Start(slot));
         }
         for index in 0..world.troubles.len() {
@@ -181,6 +204,7 @@ impl World {
             world.push(world.items[index].1, Event::Item(index));
         }
         world.push(end + SECOND, Event::Heal);
+        world.push(SECOND, Event::Sample);
         world
     }
 
@@ -199,6 +223,7 @@ impl World {
             self.checker.now = true_time(at);
             self.stats.steps += 1;
             self.dispatch(event);
+            self.answers();
             self.check_beliefs();
             if self.stats.steps > MOST_EVENTS {
                 self.checker.broken("progress", "the run does not come to an end".to_owned());
@@ -239,6 +264,7 @@ impl World {
             Event::Trouble(index) => self.trouble(index),
             Event::Item(index) => self.item(index),
             Event::Heal => self.heal(),
+            Event::Sample => self.sample(),
             Event::Settled => self.look_whether_settled(),
         }
     }

@@ -45,7 +45,7 @@ fn one_seed_gives_one_trace() {
 fn what_is_not_allowed_does_not_happen() {
     let all = run(3, Options::default());
     assert!(all.happened.len() > 5);
-    let none = run(3, Options { allowed: Allowed::Only([].into()), speak: false });
+    let none = run(3, Options { allowed: Allowed::Only([].into()), ..Options::default() });
     assert!(none.happened.is_empty());
     assert_eq!(none.stats.calls.iter().sum::<u64>() + none.stats.crashes, 0);
     // Without a command nothing is written, and one replica leads for the whole time.

@@ -11,6 +11,7 @@ mod write;
 pub use route::{Kind, Route};
 pub use status::Reply;
 pub use watch::Opened;
+pub use write::ANNOTATIONS_LIMIT;
 
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use super::{Api, CONFIG_MAP_LIMIT, Kind, Reply, status};
 use serde_json::{Value, json};
 
 /// Largest sum of a metadata's annotations, in bytes.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+pub const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 impl Api {
     pub(super) fn create(&mut self, kind: Kind, mut object: Value, time: &str) -> Reply {

@@ -35,11 +35,17 @@ impl Checker {
             story.by_hand |= sender.is_none() && moved && story.outcome.is_none();
         }
         let Some(sender) = sender else {
-            if effect.before.is_none() {
-                self.foreign.insert(name);
+            let mark = |object: &Option<Value>| object.as_ref().is_some_and(|o| created_of(o).is_some());
+            // Made by hand, or deprived by hand of what says that it is ours.
+            if effect.before.is_none() || (mark(&effect.before) && !mark(&effect.after) && !gone) {
+                self.foreign.insert(name.clone());
+            }
+            if moved {
+                self.drifted.entry(name).or_insert(self.now);
             }
             return;
         };
+        self.drifted.remove(&name);
         self.fenced(effect, sender, manager);
         match (sender.act, &sender.under) {
             (Act::Sweep, _) => self.sweeps(effect, sender, stats),

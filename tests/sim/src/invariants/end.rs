@@ -27,7 +27,7 @@ impl Checker {
         let waits = manager
             .commands
             .iter()
-            .find(|command| !command.recorded() && now.cast_signed() <= command.window.1);
+            .find(|command| command.offered && !command.recorded() && now.cast_signed() <= command.window.1);
         if let Some(command) = waits {
             return Some(format!("#{} has no status at the manager", command.sequence));
         }
@@ -56,7 +56,7 @@ impl Checker {
 
     /// 4: how a component differs from what the highest sequence that succeeded says. What was made anew by
     /// hand where nothing is wanted is left alone.
-    fn unwanted(&self, name: &str, api: &Api, manager: &Manager) -> Option<String> {
+    pub(crate) fn unwanted(&self, name: &str, api: &Api, manager: &Manager) -> Option<String> {
         let succeeded = manager.commands.iter().rev().find(|command| {
             command.name.as_deref() == Some(name)
                 && self.stories.get(&command.id).is_some_and(Story::succeeded)

@@ -1,19 +1,16 @@
 //! What must hold of acceptances, receipts, the Lease and the state.
 
-use super::{ALLOWED, FENCED, KEPT, NONCE, ONE, SIZE, STATE_LIMIT, STATUS};
+use super::{FENCED, KEPT, NONCE, ONE, SIZE, STATE_LIMIT, STATUS};
 use crate::api::Effect;
 use crate::checker::Checker;
 use crate::history::{Sender, Story};
-use crate::identity::CLUSTER;
 use crate::manager::Manager;
-use crate::replica::Replica;
 use crate::stats::Stats;
 use crate::stored::{Entry, Stored};
 use jiff::SignedDuration;
 use navin_cluster_agent::rules::names::parse_time;
 use serde_json::Value;
 use std::sync::Arc;
-use std::time::Duration;
 
 impl Checker {
     /// 5, first half.
@@ -23,58 +20,10 @@ impl Checker {
         }
     }
 
-    /// 2: as a process sends the acceptance of a command for the first time, the command is authentic and in
-    /// its window by the process's clock, and the link is not offline.
-    pub(crate) fn accepting(
-        &mut self,
-        replica: &Replica,
-        process: u64,
-        next: &Arc<Stored>,
-        manager: &Manager,
-        since: Option<Duration>,
-    ) {
-        let offline_after = self.offline_after();
-        let known = self.known.entry(process).or_default();
-        let mut broken = None;
-        let was = |nonce: &str| known.view.as_ref().is_some_and(|view| view.commands.contains_key(nonce));
-        let new: Vec<(&String, &Entry)> =
-            next.commands.iter().filter(|(nonce, entry)| entry.envelope.is_some() && !was(nonce)).collect();
-        for (nonce, entry) in new {
-            if !known.accepting.insert(nonce.clone()) {
-                continue;
-            }
-            let issued = manager.command(&entry.id).filter(|command| command.nonce == *nonce);
-            let envelope = entry.envelope.clone().unwrap_or_default();
-            let Some(issued) = issued.filter(|issued| {
-                serde_json::from_str::<Value>(&issued.envelope).is_ok_and(|issued| issued == envelope)
-            }) else {
-                broken = Some(format!("{nonce}: the manager never signed this"));
-                continue;
-            };
-            let payload = &envelope["payload"];
-            let time = |member: &str| payload[member].as_str().and_then(parse_time);
-            let wall = replica.life.host.wall();
-            if payload["target"]["id"] != CLUSTER
-                || time("not_before") > Some(wall)
-                || time("not_after") < Some(wall)
-            {
-                broken = Some(format!("#{}: not in its window at {wall}", issued.sequence));
-            }
-            let now = replica.life.monotonic();
-            let lately =
-                |moment: Option<Duration>| moment.is_some_and(|m| now.saturating_sub(m) < offline_after);
-            if issued.name.is_some() && !lately(known.answered) && !lately(since) {
-                broken = Some(format!("#{}: while offline", issued.sequence));
-            }
-        }
-        if let Some(what) = broken {
-            self.broken(ALLOWED, what);
-        }
-    }
-
     /// 1 and 3: a receipt that says that it is recorded leaves only when it is.
-    pub(crate) fn receipt_leaves(&mut self, body: &[u8]) {
+    pub(crate) fn receipt_leaves(&mut self, body: &[u8], manager: &Manager) {
         let receipt: Value = serde_json::from_slice(body).unwrap_or_default();
+        self.speaks_for(&receipt, manager);
         self.answers_a_replay(&receipt);
         let said = if receipt["recorded"] == true { &receipt } else { &receipt["original"] };
         if said["recorded"] != true || self.state_lost {
@@ -241,7 +190,10 @@ impl Checker {
         let stands = story.name.as_ref().is_some_and(|name| self.stands.contains(name));
         let status = receipt["status"].as_str().unwrap_or("");
         let lie = match (status, story.operation.as_str()) {
-            ("succeeded", "managedcomponent.apply") => story.creates + story.replaces == 0,
+            ("succeeded", "managedcomponent.apply") => {
+                let stood = story.bare && receipt["result"]["changed"] == false;
+                story.creates + story.replaces == 0 && !stood
+            }
             ("succeeded", "managedcomponent.delete") => !story.gone,
             ("succeeded", _) => false,
             // After a delete that landed, a late create of another command may have brought the object back.

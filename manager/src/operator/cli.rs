@@ -1,0 +1,162 @@
+//! The operator commands' part of the command line.
+
+use clap::{Args, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Where and how to call.
+#[derive(Args)]
+pub(crate) struct Server {
+    /// Address of the REST API: https://HOST:PORT
+    #[arg(
+        long = "server",
+        value_name = "URL",
+        env = "NAVIN_SERVER",
+        default_value = "https://127.0.0.1:8461"
+    )]
+    pub(crate) url: String,
+    /// File of the certificate authority that the server is known by: DATA/tls/ca.crt of the manager
+    #[arg(long, value_name = "FILE", env = "NAVIN_CA")]
+    pub(crate) ca: PathBuf,
+    /// File of the bearer token; without it, NAVIN_TOKEN holds the token
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// What to print
+    #[arg(long, short, value_name = "FORM", default_value = "table")]
+    pub(crate) output: Form,
+}
+
+/// What is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Form {
+    /// For people.
+    Table,
+    /// As the API answers.
+    Json,
+    /// The same in YAML.
+    Yaml,
+}
+
+/// A server and one of its clusters.
+#[derive(Args)]
+pub(crate) struct Target {
+    /// The server.
+    #[command(flatten)]
+    pub(crate) server: Server,
+    /// The cluster
+    #[arg(long, env = "NAVIN_CLUSTER")]
+    pub(crate) cluster: String,
+}
+
+/// Whether to wait for the outcome.
+#[derive(Args)]
+pub(crate) struct Sending {
+    /// Seconds until the command expires
+    #[arg(long, value_name = "N")]
+    pub(crate) valid_for_s: Option<u64>,
+    /// Wait for the outcome, and tell on standard error how it goes
+    #[arg(long)]
+    pub(crate) wait: bool,
+    /// Seconds to wait at most [default: until the command expires]
+    #[arg(long, value_name = "N", requires = "wait")]
+    pub(crate) timeout: Option<u64>,
+}
+
+/// What operators do.
+#[derive(Subcommand)]
+pub(crate) enum OperatorTask {
+    /// Lists clusters, shows one, or registers one
+    Clusters {
+        /// The server.
+        #[command(flatten)]
+        server: Server,
+        /// The cluster to show, with its components; all when absent
+        name: Option<String>,
+        /// Register it, with this managed namespace
+        #[arg(long, value_name = "NAMESPACE", requires = "name")]
+        register: Option<String>,
+        /// File of a kubeconfig with which the manager shall look at it (- for standard input)
+        #[arg(long, value_name = "FILE", requires = "register")]
+        kubeconfig: Option<PathBuf>,
+    },
+    /// Prints the YAML of what the manager's import may do in the cluster, for kubectl apply -f -
+    ImportRbac(Target),
+    /// Issues the agent's identity, and prints its Secret as YAML; the one before is revoked
+    Identity {
+        /// Whose.
+        #[command(flatten)]
+        target: Target,
+        /// Where the agent calls: https://HOST:PORT
+        #[arg(long, value_name = "URL")]
+        gateway_url: String,
+        /// Another number of the agent's configuration, such as offline_after_s=300; may be repeated
+        #[arg(long = "set", value_name = "NAME=N")]
+        settings: Vec<String>,
+    },
+    /// Prints the YAML of all that the agent needs but its identity, for kubectl apply -f -
+    Manifests {
+        /// Whose.
+        #[command(flatten)]
+        target: Target,
+        /// The agent's image: name@sha256:…
+        #[arg(long)]
+        image: String,
+    },
+    /// Creates or replaces a component
+    Apply {
+        /// Where.
+        #[command(flatten)]
+        target: Target,
+        /// The component
+        name: String,
+        /// File of the spec in YAML or JSON, or of a whole ManagedComponent (- for standard input)
+        #[arg(long, short, value_name = "FILE")]
+        file: PathBuf,
+        /// How.
+        #[command(flatten)]
+        sending: Sending,
+    },
+    /// Deletes a component
+    Delete {
+        /// Where.
+        #[command(flatten)]
+        target: Target,
+        /// The component
+        name: String,
+        /// How.
+        #[command(flatten)]
+        sending: Sending,
+    },
+    /// Shows the last inventory
+    Inventory(Target),
+    /// Lists the newest commands, or shows one with its receipts
+    Commands {
+        /// Whose.
+        #[command(flatten)]
+        target: Target,
+        /// The command to show
+        command: Option<String>,
+        /// How many to list
+        #[arg(long, default_value_t = 50)]
+        limit: u64,
+    },
+    /// Waits for a command's outcome
+    Wait {
+        /// Whose.
+        #[command(flatten)]
+        target: Target,
+        /// The command
+        command: String,
+        /// Seconds to wait at most [default: until the command expires]
+        #[arg(long, value_name = "N")]
+        timeout: Option<u64>,
+    },
+    /// Lists who did what, and what was refused
+    Audit {
+        /// The server.
+        #[command(flatten)]
+        server: Server,
+        /// How many entries, newest first
+        #[arg(long, default_value_t = 50)]
+        limit: u64,
+    },
+}

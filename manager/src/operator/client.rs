@@ -1,0 +1,174 @@
+//! Calls of the REST API, and what can go wrong with one.
+
+use super::cli::Server;
+use crate::files;
+use serde_json::Value;
+use std::fmt::Display;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::http::Request;
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider};
+
+/// How long a connection may take.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+
+/// How long a call may take: the server's own limit, and the way there.
+const CALL_LIMIT: Duration = Duration::from_secs(40);
+
+/// Largest answer that is read, in bytes: a report and what is around it.
+const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why a task did not end well.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// What was given cannot be used.
+    #[error("{0}")]
+    Usage(String),
+    /// The server refused the call.
+    #[error("refused ({status}): {detail}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// Why, in the server's words.
+        detail: String,
+    },
+    /// No answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The command did not succeed, which is told already.
+    #[error("the command {0}")]
+    Outcome(String),
+    /// The command has no outcome yet.
+    #[error("the wait ran out; the command is still {0}")]
+    WaitRanOut(String),
+    /// Standard output is gone.
+    #[error("standard output: {0}")]
+    Output(std::io::Error),
+}
+
+impl Trouble {
+    /// The exit code, as `--help` tells it.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Refused { status: 401, .. } => 3,
+            Self::Refused { status: 404, .. } => 4,
+            Self::Refused { status: 408 | 500.., .. } | Self::Unreachable(_) => 5,
+            Self::WaitRanOut(_) => 6,
+            Self::Refused { .. } | Self::Outcome(_) | Self::Output(_) => 1,
+        }
+    }
+}
+
+/// The API of one server.
+pub(super) struct Client {
+    agent: ureq::Agent,
+    base: String,
+    token: String,
+}
+
+impl Client {
+    /// A client of the server that the command line names.
+    pub(super) fn new(server: &Server) -> Result<Self, Trouble> {
+        let base = server.url.trim_end_matches('/');
+        if !base.starts_with("https://") {
+            return Err(Trouble::Usage("--server: expected https://host[:port]".to_owned()));
+        }
+        let ca = read(&server.ca, "--ca")?;
+        let roots: Vec<Certificate<'static>> = ureq::tls::parse_pem(ca.as_bytes())
+            .filter_map(|item| match item {
+                Ok(PemItem::Certificate(certificate)) => Some(certificate),
+                Ok(_) | Err(_) => None,
+            })
+            .collect();
+        if roots.is_empty() {
+            return Err(Trouble::Usage("--ca: expected a certificate in PEM".to_owned()));
+        }
+        let token = match &server.token_file {
+            Some(path) => read(path, "--token-file")?,
+            None => std::env::var("NAVIN_TOKEN")
+                .map_err(|_| Trouble::Usage("expected --token-file or NAVIN_TOKEN".to_owned()))?,
+        };
+        let token = token.trim().to_owned();
+        if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(Trouble::Usage("the token: expected one word".to_owned()));
+        }
+        let tls = TlsConfig::builder()
+            .provider(TlsProvider::Rustls)
+            .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .root_certs(RootCerts::new_with_certs(&roots))
+            .build();
+        let config = ureq::Agent::config_builder()
+            .tls_config(tls)
+            .https_only(true)
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            .proxy(None)
+            .user_agent(concat!("navin-manager/", env!("CARGO_PKG_VERSION")))
+            .timeout_connect(Some(CONNECT_LIMIT))
+            .timeout_global(Some(CALL_LIMIT))
+            .build();
+        Ok(Self { agent: config.new_agent(), base: base.to_owned(), token })
+    }
+
+    /// Reads a document.
+    pub(super) fn get(&self, path: &str) -> Result<Value, Trouble> {
+        document(&self.text("GET", path, None)?)
+    }
+
+    /// Reads a text.
+    pub(super) fn get_text(&self, path: &str) -> Result<String, Trouble> {
+        self.text("GET", path, None)
+    }
+
+    /// Has something done, and reads what came of it.
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
+        document(&self.text("POST", path, Some(body))?)
+    }
+
+    fn text(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String, Trouble> {
+        let unanswered = |error: &dyn Display| {
+            let doubt = if body.is_some() { " (it may have been done all the same)" } else { "" };
+            Trouble::Unreachable(format!("{}: {error}{doubt}", self.base))
+        };
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header("authorization", format!("Bearer {}", self.token))
+            .header("content-type", "application/json")
+            .body(body.map_or(Vec::new(), |body| body.to_string().into_bytes()))
+            .map_err(|error| Trouble::Usage(format!("--server: {error}")))?;
+        let mut response = self.agent.run(request).map_err(|error| unanswered(&error))?;
+        let status = response.status().as_u16();
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(MAX_ANSWER_BYTES)
+            .read_to_string()
+            .map_err(|error| unanswered(&error))?;
+        if (200..300).contains(&status) { Ok(text) } else { Err(refused(status, &text)) }
+    }
+}
+
+fn document(text: &str) -> Result<Value, Trouble> {
+    serde_json::from_str(text).map_err(|_| Trouble::Unreachable("what answers is not the manager".to_owned()))
+}
+
+/// The problem in the answer, its findings one a line.
+fn refused(status: u16, text: &str) -> Trouble {
+    let problem: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+    let mut detail = problem["detail"].as_str().unwrap_or("no reason was given").to_owned();
+    for finding in problem["findings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        detail.extend(["\n  ", finding]);
+    }
+    Trouble::Refused { status, detail }
+}
+
+fn read(path: &std::path::Path, option: &str) -> Result<String, Trouble> {
+    match files::read_text(path) {
+        Ok(Some(text)) => Ok(text),
+        Ok(None) => Err(Trouble::Usage(format!("{option}: {}: no such file", path.display()))),
+        Err(failure) => Err(Trouble::Usage(format!("{option}: {failure}"))),
+    }
+}

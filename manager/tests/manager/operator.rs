@@ -1,0 +1,134 @@
+//! The operator's commands, as a shell runs them.
+
+use crate::support::{Agent, Folder, Manager, receipt};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+/// A shell with a token.
+struct Shell<'s> {
+    folder: &'s Folder,
+    server: String,
+}
+
+impl Shell<'_> {
+    fn start<'s>(folder: &'s Folder, manager: &Manager, token: &str) -> Shell<'s> {
+        fs::write(folder.join("token"), format!("{token}\n")).unwrap();
+        Shell { folder, server: manager.url() }
+    }
+
+    fn run(&self, arguments: &[&str], input: &str) -> Output {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_navin-manager"))
+            .args(arguments)
+            .arg("--token-file")
+            .arg(self.folder.join("token"))
+            .env("NAVIN_SERVER", &self.server)
+            .env("NAVIN_CA", self.folder.join("data/tls/ca.crt"))
+            .env("NAVIN_CLUSTER", "prod")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
+        child.wait_with_output().unwrap()
+    }
+
+    #[track_caller]
+    fn prints(&self, arguments: &[&str], code: i32) -> String {
+        let output = self.run(arguments, "size: 0o144\nenabled: yes\n");
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+/// Answers the next command, as an agent would.
+fn answer_one(agent: Agent, status: &'static str) -> thread::JoinHandle<Value> {
+    thread::spawn(move || {
+        let envelope = agent.poll(30).expect(200)["commands"][0].clone();
+        agent.receipt(&receipt(&json!({ "envelope": envelope }), status, true)).expect(200);
+        envelope
+    })
+}
+
+#[test]
+fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
+    let folder = Folder::new("shell");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let shell = Shell::start(&folder, &manager, &token);
+    let registered = shell.prints(&["clusters", "prod", "--register", "navin"], 0);
+    assert!(registered.starts_with("NAME  NAMESPACE  ONLINE"), "{registered}");
+    assert!(shell.prints(&["import-rbac"], 0).contains("navin-import"));
+    let image = format!("agent@sha256:{}", "0".repeat(64));
+    assert!(shell.prints(&["manifests", "--image", &image], 0).contains("kind: Deployment"));
+    let secret = shell.prints(&["identity", "--gateway-url", &manager.gateway], 0);
+    assert!(secret.contains("kind: Secret"));
+    let set = ["identity", "--gateway-url", &manager.gateway, "-o", "json", "--set", "poll_wait_s=7"];
+    let issued: Value = serde_json::from_str(&shell.prints(&set, 0)).unwrap();
+    assert_eq!(issued["config"]["payload"]["poll_wait_s"], 7);
+    shell.prints(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait_s=31"], 1);
+    shell.prints(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait_s"], 2);
+    let agent = Agent::new(&issued, &manager.gateway);
+
+    let answered = answer_one(agent.clone(), "succeeded");
+    let table = shell.prints(&["apply", "web", "-f", "-", "--wait", "--timeout", "40"], 0);
+    assert!(table.contains("succeeded"), "{table}");
+    let arguments = &answered.join().unwrap()["payload"]["arguments"];
+    assert_eq!(*arguments, json!({ "name": "web", "spec": { "size": 100, "enabled": true } }));
+    let answered = answer_one(agent.clone(), "failed");
+    assert!(shell.prints(&["delete", "web", "--wait"], 1).contains("failed"));
+    let command = answered.join().unwrap()["payload"]["command_id"].as_str().unwrap().to_owned();
+    assert!(shell.prints(&["wait", &command], 1).contains("failed"));
+    assert!(shell.prints(&["commands"], 0).contains("managedcomponent.delete"));
+    let one: Value = serde_json::from_str(&shell.prints(&["commands", &command, "-o", "json"], 0)).unwrap();
+    assert_eq!(one["receipts"][0]["receipt"]["status"], "failed");
+    assert_eq!(shell.prints(&["commands", "--limit", "1"], 0).lines().count(), 2);
+
+    shell.prints(&["inventory"], 4);
+    let report = json!({ "type": "navin.report/v1", "tenant_id": "acme", "cluster_id": "prod", "replica": "pod-1",
+        "inventory_revision": "r", "inventory": { "nodes": { "state": "ok", "items": [] } },
+        "components": [{ "name": "web", "sequence": 2, "in_sync": true, "generation": 4 }] });
+    agent.report(&report).expect(200);
+    assert!(shell.prints(&["inventory"], 0).contains("state: ok"));
+    assert!(shell.prints(&["inventory", "-o", "yaml"], 0).contains("revision: r\n"));
+    let cluster = shell.prints(&["clusters", "prod"], 0);
+    assert!(cluster.contains("COMPONENT  SEQUENCE  IN SYNC") && cluster.contains("pod-1"), "{cluster}");
+    assert!(shell.prints(&["audit"], 0).contains("identity.issue"));
+    assert!(!shell.prints(&["audit", "-o", "json"], 0).contains(&token));
+}
+
+#[test]
+fn each_way_to_end_badly_has_its_exit_code() {
+    let folder = Folder::new("shell-codes");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let shell = Shell::start(&folder, &manager, &token);
+    manager.cluster(&token, "prod");
+    let unknown = "00000000-0000-4000-8000-000000000000";
+    for (arguments, code) in [
+        (&["clusters", "nowhere"][..], 4),
+        (&["delete", "web", "--cluster", "nowhere"], 4),
+        (&["wait", unknown], 4),
+        (&["delete", "Web"], 1),
+        (&["clusters", "prod", "--register", "navin"], 1),
+        (&["manifests", "--image", "agent:latest"], 1),
+        (&["delete"], 2),
+        (&["apply", "web", "-f", "/nowhere.yaml"], 2),
+        (&["clusters", "--server", "http://127.0.0.1:1"], 2),
+        (&["clusters", "--ca", "/nowhere.crt"], 2),
+        (&["clusters", "--server", "https://127.0.0.1:1"], 5),
+        (&["delete", "web", "--wait", "--timeout", "0"], 6),
+        (&["delete", "web", "--wait", "--valid-for-s", "1"], 1),
+    ] {
+        shell.prints(arguments, code);
+    }
+    assert_eq!(shell.run(&["apply", "web", "-f", "-"], "a: 1\na: 2\n").status.code(), Some(2));
+    fs::write(folder.join("token"), "navin_wrong").unwrap();
+    shell.prints(&["clusters"], 3);
+    fs::write(folder.join("token"), "two words").unwrap();
+    let told = String::from_utf8(shell.run(&["clusters"], "").stderr).unwrap();
+    assert!(told.contains("the token") && !told.contains("two words"), "{told}");
+}

@@ -1,0 +1,86 @@
+//! What is true of the file alone: its mode, its lock, its end.
+
+use crate::support::{Folder, receipt, until};
+use serde_json::json;
+use sqlx::{Connection, SqliteConnection};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::thread;
+use std::time::{Duration, Instant};
+
+#[test]
+fn while_the_database_is_locked_nothing_is_acknowledged() {
+    let folder = Folder::new("locked");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = format!("sqlite:{}", folder.join("data/manager.db").display());
+    let mut other = runtime.block_on(SqliteConnection::connect(&database)).unwrap();
+    runtime.block_on(sqlx::query("BEGIN IMMEDIATE").execute(&mut other)).unwrap();
+    let receipt = receipt(&queued, "succeeded", true);
+    let refused = [
+        thread::spawn({
+            let (rest, token) = (manager.rest.clone(), token.clone());
+            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
+            move || rest.send("POST", &token, path, body.to_vec()).unwrap()
+        }),
+        thread::spawn({
+            let (agent, receipt) = (agent.clone(), receipt.clone());
+            move || agent.receipt(&receipt)
+        }),
+    ];
+    let started = Instant::now();
+    for refused in refused {
+        let refused = refused.join().unwrap();
+        assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    }
+    // Each statement waits 5 s for the lock: the receipt's identity is looked up, and noted as heard.
+    assert!(started.elapsed() < Duration::from_secs(20));
+    runtime.block_on(sqlx::query("ROLLBACK").execute(&mut other)).unwrap();
+    assert_eq!(manager.command(&token, "prod", &queued)["status"], "queued");
+    assert_eq!(manager.queue(&token, "prod")["sequence"], 2);
+    assert_eq!(agent.receipt(&receipt).expect(200), json!({ "recorded": true }));
+}
+
+#[test]
+fn the_database_is_private() {
+    let folder = Folder::new("private");
+    folder.serve().kill();
+    let mode = fs::metadata(folder.join("data/manager.db")).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn while_the_disk_is_full_nothing_is_acknowledged_and_what_was_is_kept() {
+    let folder = Folder::new("full");
+    let token = folder.token("acme");
+    let manager = folder.serve_with_files_below(512 * 1024);
+    let agent = manager.cluster(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let arguments = json!({ "name": "web", "spec": { "text": "x".repeat(20_000) } });
+    let body = json!({ "operation": "managedcomponent.apply", "arguments": arguments });
+    let mut kept = Vec::new();
+    until("the disk is full", || {
+        let answer = manager.post(&token, path, &body);
+        if answer.status == 201 {
+            kept.push(answer.body);
+            return None;
+        }
+        assert_eq!((answer.status, answer.retry_after.as_deref()), (503, Some("5")), "{answer:?}");
+        Some(())
+    });
+    assert!(kept.len() > 5, "{}", kept.len());
+    // It goes on answering what needs no room.
+    assert_eq!(manager.command(&token, "prod", &kept[0])["envelope"], kept[0]["envelope"]);
+    assert_eq!(agent.receipt(&receipt(&kept[0], "succeeded", true)).status, 503);
+    manager.kill();
+    let manager = folder.serve();
+    for command in &kept {
+        assert_eq!(manager.command(&token, "prod", command)["status"], "queued");
+    }
+    let next = manager.queue(&token, "prod");
+    assert_eq!(next["sequence"], kept.len() + 1, "what was refused took a sequence");
+}
