@@ -251,25 +251,19 @@ impl Checker {
         if !(200..300).contains(&status) {
             return;
         }
-        let offline_after = self.offline_after();
         if let Some(name) = &sender.repaired {
             self.repaired(sender, name, now);
         }
         let known = self.known.entry(sender.process).or_default();
         match peer {
-            Peer::Gateway => {
-                if let Some(since) = known.leads_since {
-                    known.count(since, now, offline_after);
-                }
-                known.answered = known.answered.max(Some(sender.sent));
-            }
+            Peer::Gateway => known.answered = known.answered.max(Some(sender.sent)),
             Peer::Kube => {
                 if let Some(view) = &sender.view {
                     known.view.clone_from(view);
                     // Read anew, it goes on from what the cluster holds.
                     known.ended = None;
                     if sender.writes.is_none() {
-                        known.begins_anew();
+                        known.reign += 1;
                     }
                 }
             }

@@ -48,9 +48,18 @@ impl World {
             Trouble::GatewayAway(long) => self.conditions.gateway_away = now + long,
             Trouble::GatewayAnswers(status, long) => self.conditions.gateway_answers = (status, now + long),
             Trouble::ManagerRestarts => self.manager.restart(),
-            Trouble::ApiAway(long) => self.conditions.api_away = now + long,
-            Trouble::ApiAnswers(status, long) => self.conditions.api_answers = (status, now + long),
-            Trouble::CutOff(slot, long) => self.conditions.cut_off[slot] = now + long,
+            Trouble::ApiAway(long) => {
+                self.conditions.api_away = now + long;
+                self.disturb_all(now + long);
+            }
+            Trouble::ApiAnswers(status, long) => {
+                self.conditions.api_answers = (status, now + long);
+                self.disturb_all(now + long);
+            }
+            Trouble::CutOff(slot, long) => {
+                self.conditions.cut_off[slot] = now + long;
+                self.disturb(slot, now + long);
+            }
             Trouble::FolderBroken(slot, long) => {
                 self.slots[slot].pile.breaks(now + long);
                 self.disturb(slot, now + long);
@@ -180,9 +189,7 @@ impl World {
         let now = self.now.get();
         self.trace.note(now, &[11], "", || "ALL TROUBLES END".to_owned());
         self.healed = Some(now);
-        for slot in 0..self.slots.len() {
-            self.disturb(slot, now);
-        }
+        self.disturb_all(now);
         self.conditions = Conditions { cut_off: vec![0; self.slots.len()], ..Conditions::default() };
         for slot in &self.slots {
             slot.host.set_right();

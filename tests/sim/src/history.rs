@@ -107,8 +107,8 @@ pub(crate) struct Known {
     pub(crate) component_read: BTreeMap<String, Duration>,
     /// Since when an outcome waits to be recorded.
     pub(crate) ended: Option<Duration>,
-    /// Since when it leads, as last seen.
-    pub(crate) leads_since: Option<Duration>,
+    /// Something was in the way of its calls to the API server.
+    pub(crate) disturbed: bool,
     /// How often its leader thread has read the state.
     pub(crate) reign: u64,
     /// When it was offline.

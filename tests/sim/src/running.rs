@@ -23,6 +23,7 @@ impl World {
         let uid = pod_uid(slot as u64 * 1_000 + place.pod);
         let at = Place { host: &place.host, pile: &place.pile, hinted: self.hinted };
         let replica = Replica::start(&at, &self.identity, &pod, &uid, seed);
+        self.checker.known.entry(process).or_default().disturbed = place.disturbed > self.now.get();
         let threads = replica.threads.len();
         place.replica = Some(replica);
         self.trace

@@ -45,10 +45,8 @@ impl World {
         let replica = place.replica.as_ref()?;
         let since = replica.tenure()?.since;
         let monotonic = replica.life.monotonic();
-        let conditions = &self.conditions;
-        let in_the_way = conditions.api_away.max(conditions.api_answers.1).max(conditions.cut_off[slot]);
         let leads = replica.life.host.true_length(monotonic.saturating_sub(since));
-        let from = place.disturbed.max(place.paused_until).max(in_the_way + DISTURBED);
+        let from = place.disturbed.max(place.paused_until);
         let calm = now.saturating_sub(from).min(leads);
         Some(Sample { process: place.process, since, monotonic, now, calm })
     }
@@ -57,6 +55,14 @@ impl World {
     pub(crate) fn disturb(&mut self, slot: usize, until: u64) {
         let place = &mut self.slots[slot];
         place.disturbed = place.disturbed.max(until + DISTURBED);
+        self.checker.known.entry(place.process).or_default().disturbed = true;
+    }
+
+    /// The same for all of them.
+    pub(crate) fn disturb_all(&mut self, until: u64) {
+        for slot in 0..self.slots.len() {
+            self.disturb(slot, until);
+        }
     }
 
     /// The process there stands still until `until`.

@@ -271,9 +271,14 @@ impl World {
 
     /// No two replicas believe at once that they may act.
     fn check_beliefs(&mut self) {
-        let believers =
-            self.slots.iter().filter(|slot| slot.replica.as_ref().is_some_and(|r| r.tenure().is_some()));
-        let count = believers.count();
+        let mut count = 0;
+        for slot in &self.slots {
+            let Some(replica) = &slot.replica else { continue };
+            if let Some(tenure) = replica.tenure() {
+                count += 1;
+                self.checker.leads(slot.process, tenure.since, replica.life.monotonic());
+            }
+        }
         self.checker.beliefs(count);
     }
 }

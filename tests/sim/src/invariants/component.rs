@@ -1,6 +1,6 @@
 //! What must hold of every change of a component.
 
-use super::{FENCED, NAMED, SPEC, STATUS, created_of, shaped, spec};
+use super::{FENCED, NAMED, OTHERS, SPEC, STATUS, created_of, shaped, spec};
 use crate::api::Effect;
 use crate::checker::Checker;
 use crate::history::{Act, Sender};
@@ -47,6 +47,11 @@ impl Checker {
         };
         self.drifted.remove(&name);
         self.fenced(effect, sender, manager);
+        if let (Some(before), Some(after)) = (&effect.before, &effect.after)
+            && of_others(before) != of_others(after)
+        {
+            self.broken(OTHERS, format!("{name}: {:?} became {:?}", of_others(before), of_others(after)));
+        }
         match (sender.act, &sender.under) {
             (Act::Sweep, _) => self.sweeps(effect, sender, stats),
             (_, None) => self.broken(NAMED, name),
@@ -124,4 +129,19 @@ impl Checker {
             self.broken(SPEC, what);
         }
     }
+}
+
+/// What of an object is not the agent's to change.
+fn of_others(object: &Value) -> Vec<Value> {
+    let metadata = &object["metadata"];
+    let entries = |member: &str| {
+        let mut entries = metadata[member].clone();
+        if let Some(entries) = entries.as_object_mut() {
+            let ours =
+                |key: &str| key.contains("platform.navin.ai/") || key == "app.kubernetes.io/managed-by";
+            entries.retain(|key, _| !ours(key));
+        }
+        if entries.as_object().is_some_and(serde_json::Map::is_empty) { Value::Null } else { entries }
+    };
+    vec![entries("labels"), entries("annotations"), metadata["finalizers"].clone(), object["status"].clone()]
 }

@@ -56,27 +56,26 @@ impl Known {
         let offline = matches!(self.link(since, now, offline_after), Link::Offline(_));
         if offline && !self.periods.inside {
             self.periods.most += 1;
+            self.periods.inside = true;
         }
         // One that goes on in another reign is the same.
         if self.link(since, now, offline_after) == Link::Online {
+            self.periods.inside = false;
             self.periods.long = false;
         }
-        self.periods.inside = offline;
-    }
-
-    /// Its leader thread reads the state anew: a period begins anew, too.
-    pub(crate) fn begins_anew(&mut self) {
-        self.periods.inside = false;
-        self.reign += 1;
     }
 }
 
 impl Checker {
+    /// A process leads since `since`, at `now` (monotonic).
+    pub(crate) fn leads(&mut self, process: u64, since: Duration, now: Duration) {
+        let offline_after = self.offline_after();
+        self.known.entry(process).or_default().count(since, now, offline_after);
+    }
+
     pub(crate) fn link_sampled(&mut self, sample: &Sample) {
         let offline_after = self.offline_after();
         let known = self.known.entry(sample.process).or_default();
-        known.leads_since = Some(sample.since);
-        known.count(sample.since, sample.monotonic, offline_after);
         let Link::Offline(long) = known.link(sample.since, sample.monotonic, offline_after) else { return };
         if long > SLACK && sample.calm > 120 * SECOND && !known.periods.long {
             known.periods.long = true;
@@ -90,15 +89,11 @@ impl Checker {
     /// A report leaves at `now` (monotonic).
     pub(crate) fn report_leaves(&mut self, process: u64, body: &[u8], now: Duration) {
         let report: Value = serde_json::from_slice(body).unwrap_or_default();
-        let offline_after = self.offline_after();
         let known = self.known.entry(process).or_default();
-        if let Some(since) = known.leads_since {
-            known.count(since, now, offline_after);
-        }
         let said = report["counters"]["offline_periods"].as_u64().unwrap_or(0);
         let least = known.periods.sure.iter().filter(|at| now.saturating_sub(**at) > REPORT_AGE).count();
-        // At the end of a reign one may have begun that no sample saw.
-        let most = known.periods.most + known.reign;
+        // What is judged when the permission has just ended, nobody else sees.
+        let most = if known.disturbed { u64::MAX } else { known.periods.most };
         if said < least as u64 || said > most {
             let what = format!("{said}, not between {least} and {most}");
             self.broken(COUNTED, what);

@@ -24,6 +24,7 @@ const ONE: &str = "5: with clocks of equal rate no two replicas believe at once 
 const FENCED: &str = "5: no write of a former leader takes effect after the next leader's first write";
 const KEPT: &str = "6: what was recorded is kept until the manager acknowledged it and its window is past";
 const SIZE: &str = "7: the state never exceeds its limit, and nothing recorded is dropped to make room";
+const OTHERS: &str = "labels, annotations, finalizers and status of others stay as they are";
 const KEEPS: &str = "what was changed by hand is restored, online and offline";
 const LINKED: &str = "2: a sensitive command is accepted while online alone, and refused as manager_unreachable while offline alone";
 const NAMED: &str = "8: a component that no command ever named is never written";

@@ -197,7 +197,11 @@ impl Checker {
             ("succeeded", "managedcomponent.delete") => !story.gone,
             ("succeeded", _) => false,
             // After a delete that landed, a late create of another command may have brought the object back.
-            _ => (story.replaces > 0 || (story.deletes > 0 && !stands)) && !story.by_hand,
+            // Written without our annotations, it cannot be told from another's by a later leader.
+            _ => {
+                let known = story.replaces > 0 && !story.bare;
+                (known || (story.deletes > 0 && !stands)) && !story.by_hand
+            }
         };
         if lie {
             let Story { creates, replaces, deletes, .. } = story;
