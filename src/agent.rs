@@ -2,7 +2,7 @@
 //!
 //! Threads and what they speak to: lease (the Lease, over a connection of its own), leader (state and
 //! components), watch (components), poll and outbox (the gateway), reporter (lists, and the gateway), inbox
-//! (its folder), identity (its folder), events (Events), signals. They are joined by one bounded channel of [`Event`] into the
+//! (its folder), identity (its folder), events (Events), heartbeat (the run folder), signals. They are joined by one bounded channel of [`Event`] into the
 //! leader, and by the [`Permit`]. A thread that ends takes the process with it.
 
 mod parts;
@@ -10,12 +10,14 @@ mod parts;
 use crate::clock::{Clock, SystemClock};
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
+use crate::heartbeat::Pulse;
 use crate::leader::Leader;
 use crate::leadership::Permit;
 use crate::threads::spawn;
 use parts::Parts;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -45,6 +47,8 @@ pub(crate) struct Options {
     pub(crate) pod_namespace: Option<String>,
     /// The break-glass folder.
     pub(crate) inbox: Option<PathBuf>,
+    /// Where `health` finds what it reads; otherwise in the break-glass folder.
+    pub(crate) run_dir: Option<PathBuf>,
 }
 
 /// What the main thread waits for.
@@ -70,24 +74,20 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     let crier = parts.crier()?;
     let inbox = parts.inbox();
     let rotation = parts.rotation();
+    let heart = parts.heart();
 
     parts.announce(elector.holder());
     let (wake, woken) = sync_channel(8);
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
-        let ended = Ended { name, wake: wake.clone() };
-        let guarded = move || {
-            let _ended = ended;
-            body();
-        };
-        spawn(name, guarded).map(drop).map_err(system("thread"))
+        guarded(name, wake.clone(), body).map_err(system("thread"))
     };
     start("signals", {
         let wake = wake.clone();
         Box::new(move || forward(signals, &wake))
     })?;
     start("leader", {
-        let permit = Arc::clone(&parts.permit);
-        Box::new(move || lead(leader, &received, &permit))
+        let (permit, pulse) = (Arc::clone(&parts.permit), Arc::clone(&parts.pulse));
+        Box::new(move || lead(leader, &received, &permit, &pulse))
     })?;
     start("lease", Box::new(move || elector.run()))?;
     start("watch", Box::new(move || watcher.run()))?;
@@ -99,11 +99,14 @@ pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
     if let Some(inbox) = inbox {
         start("inbox", Box::new(move || inbox.run()))?;
     }
+    if let Some(heart) = heart {
+        start("heartbeat", Box::new(move || heart.run()))?;
+    }
     await_end(&woken, &parts.permit, &parts.events)
 }
 
 /// The leader thread: takes events one by one, then does what is due.
-fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit) {
+fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit, pulse: &Pulse) {
     let mut pause = Duration::ZERO;
     while !permit.closing() {
         match events.recv_timeout(pause) {
@@ -116,6 +119,7 @@ fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return,
         }
+        pulse.took_events();
         pause = leader.work();
     }
 }
@@ -126,6 +130,16 @@ fn forward(mut signals: Signals, wake: &SyncSender<Wake>) {
             return;
         }
     }
+}
+
+/// Starts a thread whose end, by a panic too, the main thread is told.
+fn guarded(name: &'static str, wake: SyncSender<Wake>, body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
+    let ended = Ended { name, wake };
+    let guarded = move || {
+        let _ended = ended;
+        body();
+    };
+    spawn(name, guarded).map(drop)
 }
 
 /// Tells the main thread that a thread has ended, by a panic too.
@@ -168,4 +182,31 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     }
     log::info!("stopped");
     Ok(Exit::Success)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    // OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
+    #[test]
+    fn a_thread_that_panics_or_returns_ends_the_process_with_code_70_and_its_name() {
+        let lock: Arc<Mutex<()>> = Arc::default();
+        let held = Arc::clone(&lock);
+        let panics = move || {
+            let held = held.lock();
+            assert!(held.is_err(), "a panic while it holds a lock");
+        };
+        for (name, body) in
+            [("poll", Box::new(panics) as Box<dyn FnOnce() + Send>), ("watch", Box::new(|| ()))]
+        {
+            let (wake, woken) = sync_channel(8);
+            guarded(name, wake.clone(), body).unwrap();
+            let (events, _received) = sync_channel(1);
+            let fatal = await_end(&woken, &Permit::default(), &events).err().unwrap();
+            assert_eq!(fatal.exit, Exit::Software);
+            assert_eq!(fatal.message, format!("thread {name} ended unexpectedly"));
+        }
+    }
 }

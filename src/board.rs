@@ -1,6 +1,7 @@
 //! What the reporter shows: put there by the leader (the state, the counts, how each component stands) and
 //! by the watch (what is there).
 
+use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::watch::{Sighting, Status};
 use crate::rules::link::Link;
 use crate::rules::messages::{self, Reason, Receipt};
@@ -229,7 +230,7 @@ impl Board {
 
     /// Waits for something new, at most `limit`.
     pub fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit, |shown| !shown.news));
+        drop(self.changed.wait_timeout_while(self.lock(), limit.min(LONGEST_WAIT), |shown| !shown.news));
     }
 
     /// Whether something is new since the reporter looked.

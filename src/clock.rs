@@ -3,8 +3,10 @@
 //! Lease arithmetic uses [`Clock::monotonic`] alone; validity windows use [`Clock::wall`]. A step of the
 //! wall clock therefore never makes a leader.
 
+use crate::files;
 use jiff::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Time and chance, as the agent sees them.
@@ -17,6 +19,15 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, pause: Duration);
     /// Random bits for jitter and for an absent pod uid.
     fn random(&self) -> u64;
+}
+
+/// Time since this machine started, the same for all processes; `None` where it cannot be read.
+#[must_use]
+pub fn uptime() -> Option<Duration> {
+    let text = files::read_text(Path::new("/proc/uptime"), 128).ok()?;
+    let (seconds, hundredths) = text.split_whitespace().next()?.split_once('.')?;
+    let hundredths: u64 = hundredths.parse().ok()?;
+    Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_millis(hundredths.checked_mul(10)?))
 }
 
 /// The operating system's clock.

@@ -3,6 +3,7 @@
 
 use crate::clock::Clock;
 use crate::event::Event;
+use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::lease::{self, Holding};
 use crate::kube::{Kube, KubeError, Object, state as configmap};
 use crate::leadership::{Permit, Tenure};
@@ -176,14 +177,15 @@ impl Elector {
         }
     }
 
-    /// Watches the Lease until there may be something to do, or for the `rest` of its holder's time.
+    /// Watches the Lease until there may be something to do, or for the `rest` of its holder's time, a minute of
+    /// it at a time.
     fn linger(&mut self, found: Option<&Object>, rest: Duration) -> Duration {
         let (began, look) = (self.clock.monotonic(), rest.min(self.look()));
         let Some(version) = found.and_then(Object::resource_version) else { return look };
         if rest.as_secs() == 0 {
             return rest;
         }
-        let mut watch = match lease::watch(&self.kube, version, rest.as_secs()) {
+        let mut watch = match lease::watch(&self.kube, version, rest.min(LONGEST_WAIT).as_secs()) {
             Ok(watch) => watch,
             Err(error) => {
                 let text = format!("lease not watched, read instead error={:?}", error.to_string());

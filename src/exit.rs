@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub enum Exit {
     /// Done, accepted, or stopped by SIGTERM.
     Success = 0,
-    /// The command was refused, or failed.
+    /// The command was refused, or failed; or something is not well.
     Refused = 1,
     /// This replica does not lead.
     NotLeading = 3,

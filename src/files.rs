@@ -1,7 +1,7 @@
-//! Bounded reads of files: the only place where the agent opens one.
+//! Bounded reads of files, and the replacement of one. With `folder`, the only place where the agent opens one.
 
-use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Largest file that the agent reads, in bytes: a certificate bundle or a command.
@@ -37,6 +37,23 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
     String::from_utf8(read(path, limit)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "expected UTF-8 text"))
+}
+
+/// Writes a file so that its name never has a part of it, in place of what has that name. It may be lost when
+/// the machine stops: nothing waits for the disk.
+///
+/// # Errors
+///
+/// What the operating system says.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let temporary = path.with_extension("tmp");
+    // Left by a process that was killed, or put there by somebody; no link is followed.
+    match fs::remove_file(&temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Ok(()) | Err(_) => {}
+    }
+    OpenOptions::new().write(true).create_new(true).open(&temporary)?.write_all(bytes)?;
+    fs::rename(&temporary, path)
 }
 
 /// Reads at most `limit` bytes of a file, or of standard input for `-`; a longer text is cut there.

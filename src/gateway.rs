@@ -1,5 +1,9 @@
 //! The manager's gateway (CONTRACT section 4): poll, receipt, report.
 
+mod probe;
+
+pub use probe::Probe;
+
 use crate::clock::Clock;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::backoff::{http_date, retry_after};
@@ -223,6 +227,12 @@ impl Gateway {
         Ok(answer.inventory == InventoryAnswer::Needed)
     }
 
+    /// A `Date` less our clock, in milliseconds.
+    fn offset(&self, date: &str) -> Option<i64> {
+        let now = self.clock.wall();
+        http_date(date).map(|date| date.as_millisecond().saturating_sub(now.as_millisecond()))
+    }
+
     fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, GatewayError> {
         let sent = self.clock.monotonic();
         let response = self.http.send(request)?;
@@ -239,9 +249,7 @@ impl Gateway {
     }
 
     fn note_answer(&self, sent: Duration, date: Option<&str>) {
-        let now = self.clock.wall();
-        let offset =
-            date.and_then(http_date).map(|date| date.as_millisecond().saturating_sub(now.as_millisecond()));
+        let offset = date.and_then(|date| self.offset(date));
         self.contact.update(|seen| {
             seen.answered = seen.answered.max(Some(sent));
             if let Some(offset) = offset {
@@ -264,7 +272,12 @@ fn post(path: &str, body: Vec<u8>) -> Request {
 fn refusal(response: Response) -> GatewayError {
     let status = response.status;
     let retry_after = response.retry_after.clone();
+    GatewayError::Status { status, code: error_code(response), retry_after }
+}
+
+/// `error` of a body that is of the contract's shape, else nothing.
+fn error_code(response: Response) -> String {
     let body = response.bytes().ok().and_then(|body| parse_foreign(&body, ERROR_BYTES).ok());
     let code = body.as_ref().and_then(|body| body.get("error")).and_then(Value::as_str).unwrap_or("");
-    GatewayError::Status { status, code: code.chars().take(64).collect(), retry_after }
+    code.chars().take(64).collect()
 }

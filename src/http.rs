@@ -1,17 +1,20 @@
-//! HTTP/1.1 over TLS: the only file that names ureq or rustls.
+//! HTTP/1.1 over TLS: with `http/pem.rs`, the only file that names ureq or rustls.
 //!
 //! Every option is written out: https only, no redirect, no proxy, a status is not an error, only the given
 //! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated
 //! here: what an unanswered one means is the caller's decision.
 
+mod pem;
+
+pub use pem::{check_issued, check_issuers, check_key_pair, first_certificate};
+
 use crate::token::TokenFile;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use pem::{certificates, client_certificate};
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider};
+use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 /// How long a connection may take, name look-up and handshake included.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
@@ -263,72 +266,4 @@ fn sort_error(error: &ureq::Error) -> HttpError {
         ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused => HttpError::Unsent(text),
         _ => HttpError::Unanswered(text),
     }
-}
-
-fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, String> {
-    let mut certificates = Vec::new();
-    for item in ureq::tls::parse_pem(pem) {
-        match item {
-            Ok(PemItem::Certificate(certificate)) => certificates.push(certificate),
-            Ok(_) => {}
-            Err(e) => return Err(format!("expected PEM certificates: {e}")),
-        }
-    }
-    if certificates.is_empty() {
-        return Err("expected at least one PEM certificate, found none".to_owned());
-    }
-    Ok(certificates)
-}
-
-fn client_certificate(chain: &[u8], key: &[u8]) -> Result<ClientCert, String> {
-    let chain = certificates(chain).map_err(|e| format!("client: {e}"))?;
-    Ok(ClientCert::new_with_certs(&chain, private_key(key)?))
-}
-
-fn private_key(pem: &[u8]) -> Result<PrivateKey<'static>, String> {
-    PrivateKey::from_pem(pem)
-        .map_err(|e| format!("expected a PEM private key (PKCS#8, SEC1 or PKCS#1, not encrypted): {e}"))
-}
-
-/// Checks that `chain` and `key` are PEM, that rustls can use them, and that they belong together.
-///
-/// # Errors
-///
-/// The file's name (`tls.crt` or `tls.key`) and what was expected.
-pub fn check_key_pair(chain: &[u8], key: &[u8]) -> Result<(), (&'static str, String)> {
-    let chain = certificates(chain).map_err(|e| ("tls.crt", e))?;
-    private_key(key).map_err(|e| ("tls.key", e))?;
-    let key = PrivateKeyDer::from_pem_slice(key).map_err(|e| ("tls.key", e.to_string()))?;
-    let chain = chain.iter().map(|c| CertificateDer::from(c.der().to_vec())).collect();
-    match rustls::sign::CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()) {
-        Ok(_) => Ok(()),
-        Err(rustls::Error::InconsistentKeys(_)) => {
-            Err(("tls.key", "expected the key of the certificate in tls.crt, found another".to_owned()))
-        }
-        Err(rustls::Error::InvalidCertificate(e)) => {
-            Err(("tls.crt", format!("expected an X.509 certificate: {e:?}")))
-        }
-        Err(e) => Err(("tls.key", format!("expected a usable private key: {e}"))),
-    }
-}
-
-/// The first certificate of a PEM file, as DER.
-#[must_use]
-pub fn first_certificate(pem: &[u8]) -> Option<Vec<u8>> {
-    Some(certificates(pem).ok()?.first()?.der().to_vec())
-}
-
-/// Checks that `pem` holds certificates that can be trusted as issuers.
-///
-/// # Errors
-///
-/// What was expected.
-pub fn check_issuers(pem: &[u8]) -> Result<(), String> {
-    let mut roots = rustls::RootCertStore::empty();
-    for certificate in certificates(pem)? {
-        roots
-            .add(CertificateDer::from(certificate.der().to_vec()))
-            .map_err(|e| format!("expected an X.509 certificate: {e}"))?;
-    }
-    Ok(())
 }

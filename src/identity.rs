@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub const DEFAULT_DIR: &str = "/etc/navin/identity";
 
 /// The files of an identity, in the order of their verification.
-const FILES: [&str; 5] = ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"];
+pub const FILES: [&str; 5] = ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"];
 
 /// A verified identity. It has no `Debug` and no `Clone`: it holds the client's key.
 pub struct Identity {

@@ -236,10 +236,11 @@ impl Leader {
         }
         self.watch_link()?;
         self.intake()?;
+        // Before an inventory is asked for: the report that comes with it says so.
+        self.watch_room();
         // What was commanded comes before what is kept.
         let more = self.execute()?;
         let more = self.keep()? || more;
-        self.watch_room();
         self.write_acknowledgements()?;
         // One pass at a time: events are taken, and the end of the process is noticed, in between.
         Ok(if more { Duration::ZERO } else { self.next_due() })

@@ -1,6 +1,7 @@
 //! The permission to act: a deadline on the monotonic clock, set by the lease thread, read before every
 //! write by everybody else. It is never a message, since a queue could delay it.
 
+use crate::heartbeat::LONGEST_WAIT;
 use crate::rules::election::LeaseRecord;
 use crate::rules::kubernetes::Object;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -192,12 +193,12 @@ impl Permit {
         grant.tenure.as_ref().filter(|_| now < grant.until).map(Arc::clone)
     }
 
-    /// Waits for a change, at most `limit`.
+    /// Waits for a change, at most `limit`, and no longer than a thread may be silent.
     pub fn wait(&self, limit: Duration) {
         let grant = self.lock();
         if !grant.closing {
             // Woken early or late makes no difference: every caller looks again.
-            drop(self.changed.wait_timeout(grant, limit));
+            drop(self.changed.wait_timeout(grant, limit.min(LONGEST_WAIT)));
         }
     }
 }

@@ -1,14 +1,15 @@
 //! The Navin cluster agent, in reading order.
 //!
 //! 1. [`rules`]: decisions. No I/O, no clock, no thread, no log.
-//! 2. The seam to the world: [`http`], [`clock`], [`files`].
+//! 2. The seam to the world: [`http`], [`clock`], [`files`]; [`heartbeat`], by which a thread is heard there.
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
 //! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.
 //! 6. [`watch`]: what comes from the cluster; [`poll`], [`outbox`], [`board`], [`reporter`]: what comes from
 //!    and goes to the manager; [`inbox`]: what comes past it, from a [`folder`]; [`notices`]: what people are
 //!    told by Events.
-//! 7. [`identity`], [`rotation`], [`exit`], [`cli`] and the private `agent`: how it starts and ends.
+//! 7. [`identity`], [`rotation`], [`exit`], [`cli`] and the private `agent`: how it starts and ends; the private
+//!    `doctor`: what is wrong where it does not.
 //!
 //! # Log levels
 //!
@@ -19,12 +20,14 @@ mod agent;
 pub mod board;
 pub mod cli;
 pub mod clock;
+mod doctor;
 pub mod elector;
 pub mod event;
 pub mod exit;
 pub mod files;
 pub mod folder;
 pub mod gateway;
+pub mod heartbeat;
 pub mod http;
 pub mod identity;
 pub mod inbox;

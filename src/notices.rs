@@ -2,6 +2,7 @@
 //! own. What repeats is counted, not repeated; what cannot be posted is dropped, since the log has it too.
 
 use crate::clock::Clock;
+use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::events::{self, Event};
 use crate::kube::{Kube, KubeError};
 use crate::rules::backoff::Backoff;
@@ -88,7 +89,7 @@ impl Notices {
     }
 
     fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+        drop(self.changed.wait_timeout_while(self.lock(), limit.min(LONGEST_WAIT), |inner| !inner.news));
     }
 
     /// Whether something was noted since the crier looked.

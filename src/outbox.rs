@@ -10,6 +10,7 @@ mod tests;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
+use crate::heartbeat::LONGEST_WAIT;
 use crate::rules::backoff::Backoff;
 use crate::rules::messages::Receipt;
 use std::collections::VecDeque;
@@ -92,7 +93,7 @@ impl Queue {
     }
 
     fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+        drop(self.changed.wait_timeout_while(self.lock(), limit.min(LONGEST_WAIT), |inner| !inner.news));
     }
 
     /// Whether something was pushed since the sender looked.

@@ -7,6 +7,7 @@
 //! term of a Lease that is held, and of one that is waited for, must not change in the middle.
 
 use crate::event::Event;
+use crate::heartbeat::Pulse;
 use crate::http::{Http, Switch};
 use crate::identity::{Current, Identity, fingerprint};
 use crate::leadership::Permit;
@@ -33,6 +34,8 @@ pub struct Rotation {
     pub notices: Arc<Notices>,
     /// Who judges commands.
     pub leader: SyncSender<Event>,
+    /// By which the thread is heard.
+    pub pulse: Arc<Pulse>,
     /// The files as they were last looked at.
     pub seen: [u8; 32],
 }
@@ -44,6 +47,7 @@ impl Rotation {
     /// The thread: looks until the process ends.
     pub fn run(mut self) {
         while !self.permit.await_closing(EVERY) {
+            self.pulse.beat();
             self.step();
         }
     }

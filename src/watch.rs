@@ -19,6 +19,8 @@ use std::time::Duration;
 const SHORTEST_S: u64 = 240;
 /// See [`SHORTEST_S`].
 const SPREAD_S: u64 = 50;
+/// Longest that a watch is silent before it is dead.
+pub const LONGEST: Duration = Duration::from_secs(SHORTEST_S + SPREAD_S + 10);
 /// Age of the list at which a watch is followed by another list.
 const RELIST: Duration = Duration::from_mins(9);
 /// Least time between two lists.

@@ -9,6 +9,7 @@ use crate::exit::{Exit, Fatal};
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::folder::DirFolder;
 use crate::gateway::{Contact, Gateway};
+use crate::heartbeat::{Heart, Pulse};
 use crate::http::{HttpsClient, Switch, TlsFiles};
 use crate::identity::{Current, Identity, fingerprint};
 use crate::inbox::{Desk, Inbox};
@@ -40,6 +41,10 @@ pub(super) struct Parts<'a> {
     ca: Vec<u8>,
     replica: String,
     clock: Arc<dyn Clock>,
+    /// The leader thread's.
+    pub(super) pulse: Arc<Pulse>,
+    /// Those of the other threads that were made.
+    pulses: RefCell<Vec<Arc<Pulse>>>,
     pub(super) permit: Arc<Permit>,
     contact: Arc<Contact>,
     queue: Arc<Queue>,
@@ -59,15 +64,18 @@ impl<'a> Parts<'a> {
         let unreadable = |e| format!("{}: not readable: {e}", options.kube.ca.display());
         let ca = files::read(&options.kube.ca, MAX_FILE_BYTES)
             .map_err(|e| Fatal::new(Exit::Config, unreadable(e)))?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         Ok(Self {
             options,
+            pulse: Pulse::new("leader", longest_call(&identity), Arc::clone(&clock)),
+            pulses: RefCell::default(),
             current: Arc::new(Current::new(Arc::clone(&identity))),
             identity,
             seen,
             clients: RefCell::default(),
             ca,
             replica: options.pod_name.clone().unwrap_or_else(|| "navin-cluster-agent".to_owned()),
-            clock: Arc::new(SystemClock::new()),
+            clock,
             permit: Arc::default(),
             contact: Arc::default(),
             queue: Arc::default(),
@@ -78,22 +86,31 @@ impl<'a> Parts<'a> {
         })
     }
 
+    /// The clock of a thread whose longest call that blocks takes `longest`, or as long as it waits for something
+    /// to do.
+    fn pulse(&self, name: &'static str, longest: Duration) -> Arc<Pulse> {
+        let pulse = Pulse::new(name, longest, Arc::clone(&self.clock));
+        self.pulses.borrow_mut().push(Arc::clone(&pulse));
+        pulse
+    }
+
     /// A client of the API server with connections of its own.
-    fn kube(&self) -> Result<Kube, Fatal> {
+    fn kube(&self, pulse: &Arc<Pulse>) -> Result<Kube, Fatal> {
         let KubeAccess { url, token, ca } = &self.options.kube;
         let tls = TlsFiles { ca: &self.ca, client: None };
         let client = HttpsClient::new(url, &tls, Some(token.clone()))
             .map_err(|e| Fatal::new(Exit::Config, format!("{}: {e}", ca.display())))?;
         let config = &self.identity.config;
-        Ok(Kube::new(Arc::new(client), config.namespace.as_str(), config.lease_duration() / 3))
+        Ok(Kube::new(pulse.over(Arc::new(client)), config.namespace.as_str(), config.lease_duration() / 3))
     }
 
     /// A client of the gateway with connections of its own.
-    fn gateway(&self) -> Result<Gateway, Fatal> {
+    fn gateway(&self, pulse: &Arc<Pulse>) -> Result<Gateway, Fatal> {
         let client = self.identity.gateway_client().map_err(|e| Fatal::new(Exit::Config, e))?;
         let client = Arc::new(Switch::new(Arc::new(client)));
         self.clients.borrow_mut().push(Arc::clone(&client));
-        Ok(Gateway::new(client, Arc::clone(&self.clock), Arc::clone(&self.contact)))
+        let clock = Arc::<Pulse>::clone(pulse);
+        Ok(Gateway::new(pulse.over(client), clock, Arc::clone(&self.contact)))
     }
 
     /// What takes a re-issued identity into use: to be made last, when all clients are.
@@ -105,16 +122,30 @@ impl<'a> Parts<'a> {
             permit: Arc::clone(&self.permit),
             notices: Arc::clone(&self.notices),
             leader: self.events.clone(),
+            pulse: self.pulse("identity", Duration::ZERO),
             seen: self.seen,
         }
+    }
+
+    /// What writes that all threads go round, where there is a folder for it: to be made last, when all are.
+    pub(super) fn heart(&self) -> Option<Heart> {
+        let dir = self.options.run_dir.as_ref().or(self.options.inbox.as_ref())?;
+        Some(Heart {
+            dir: dir.clone(),
+            clock: Arc::clone(&self.clock),
+            permit: Arc::clone(&self.permit),
+            leader: Arc::clone(&self.pulse),
+            others: self.pulses.borrow().clone(),
+        })
     }
 
     pub(super) fn elector(&self) -> Result<Elector, Fatal> {
         let random = || format!("{:016x}", self.clock.random());
         let uid = self.options.pod_uid.clone().unwrap_or_else(random);
+        let pulse = self.pulse("lease", longest_call(&self.identity));
         Ok(Elector::new(
-            self.kube()?,
-            Arc::clone(&self.clock),
+            self.kube(&pulse)?,
+            pulse,
             Arc::clone(&self.permit),
             self.events.clone(),
             format!("{}_{uid}", self.replica),
@@ -124,8 +155,8 @@ impl<'a> Parts<'a> {
 
     pub(super) fn leader(&self) -> Result<Leader, Fatal> {
         Ok(Leader::new(World {
-            kube: self.kube()?,
-            clock: Arc::clone(&self.clock),
+            kube: self.kube(&self.pulse)?,
+            clock: Arc::<Pulse>::clone(&self.pulse),
             permit: Arc::clone(&self.permit),
             contact: Arc::clone(&self.contact),
             outbox: Arc::clone(&self.queue),
@@ -139,9 +170,10 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn watcher(&self) -> Result<Watcher, Fatal> {
+        let pulse = self.pulse("watch", watch::LONGEST);
         Ok(Watcher {
-            kube: self.kube()?,
-            clock: Arc::clone(&self.clock),
+            kube: self.kube(&pulse)?,
+            clock: pulse,
             permit: Arc::clone(&self.permit),
             leader: self.events.clone(),
             board: Arc::clone(&self.board),
@@ -150,9 +182,10 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn poller(&self) -> Result<Poller, Fatal> {
+        let pulse = self.pulse("poll", Duration::ZERO);
         Ok(Poller {
-            gateway: self.gateway()?,
-            clock: Arc::clone(&self.clock),
+            gateway: self.gateway(&pulse)?,
+            clock: pulse,
             permit: Arc::clone(&self.permit),
             leader: self.events.clone(),
             identity: Arc::clone(&self.current),
@@ -162,16 +195,18 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn outbox(&self) -> Result<Outbox, Fatal> {
-        let (clock, events) = (Arc::clone(&self.clock), self.events.clone());
-        Ok(Outbox::new(Arc::clone(&self.queue), self.gateway()?, clock, events))
+        let pulse = self.pulse("outbox", Duration::ZERO);
+        let gateway = self.gateway(&pulse)?;
+        Ok(Outbox::new(Arc::clone(&self.queue), gateway, pulse, self.events.clone()))
     }
 
     pub(super) fn reporter(&self) -> Result<Reporter, Fatal> {
+        let pulse = self.pulse("reporter", Duration::ZERO);
         Ok(Reporter {
-            kube: self.kube()?,
-            gateway: self.gateway()?,
+            kube: self.kube(&pulse)?,
+            gateway: self.gateway(&pulse)?,
             contact: Arc::clone(&self.contact),
-            clock: Arc::clone(&self.clock),
+            clock: pulse,
             board: Arc::clone(&self.board),
             leader: self.events.clone(),
             notices: Arc::clone(&self.notices),
@@ -182,9 +217,10 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn crier(&self) -> Result<Crier, Fatal> {
-        let (clock, notices) = (Arc::clone(&self.clock), Arc::clone(&self.notices));
+        let (pulse, notices) =
+            (self.pulse("events", longest_call(&self.identity)), Arc::clone(&self.notices));
         let (replica, uid) = (self.replica.clone(), self.options.pod_uid.clone());
-        Ok(Crier::new(self.kube()?, clock, notices, replica, uid))
+        Ok(Crier::new(self.kube(&pulse)?, pulse, notices, replica, uid))
     }
 
     /// The inbox, where a folder for it was given.
@@ -192,7 +228,8 @@ impl<'a> Parts<'a> {
         let folder = DirFolder::new(self.options.inbox.as_deref()?);
         folder.sweep(self.clock.wall());
         let (desk, events) = (Arc::clone(&self.desk), self.events.clone());
-        Some(Inbox::new(Box::new(folder), &self.clock, &self.permit, desk, events, &self.replica))
+        let clock: Arc<dyn Clock> = self.pulse("inbox", Duration::ZERO);
+        Some(Inbox::new(Box::new(folder), &clock, &self.permit, desk, events, &self.replica))
     }
 
     pub(super) fn announce(&self, holder: &str) {
@@ -205,6 +242,11 @@ impl<'a> Parts<'a> {
             config.identity_id,
         );
     }
+}
+
+/// The longest call of a thread that reads and writes single objects, and the longest pause of the lease thread.
+fn longest_call(identity: &Identity) -> Duration {
+    (identity.config.lease_duration() / 3).saturating_add(Duration::from_secs(1))
 }
 
 fn check_namespace(options: &Options, identity: &Identity) -> Result<(), Fatal> {

@@ -36,6 +36,12 @@ impl Arguments {
         self.0.iter().any(|argument| argument == "--help" || argument == "-h")
     }
 
+    /// Whether `name`, which has no value, was given.
+    pub(super) fn flag(&mut self, name: &str) -> bool {
+        let found = self.0.iter().position(|argument| argument == name);
+        found.is_some_and(|index| self.0.remove(index) == name)
+    }
+
     /// The value of `name`, if it was given.
     pub(super) fn option(&mut self, name: &'static str) -> Result<Option<String>, UsageError> {
         let assigned = |argument: &str| {

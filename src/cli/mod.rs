@@ -1,6 +1,8 @@
 //! The command line: one file per subcommand, and what they share.
 
 mod arguments;
+mod doctor;
+mod health;
 mod run;
 mod submit;
 mod verify;
@@ -23,6 +25,8 @@ Applies the signed commands of a Navin manager in this Kubernetes cluster.
 
 Commands:
   run      Be the agent: takes the Lease, asks the manager for commands, executes them
+  health   Say whether the agent in this container is alive, for the kubelet
+  doctor   Say what is wrong, and what to do about it; changes nothing
   submit   Hand a command to the agent in this container, past the manager
   verify   Say whether a command file would be accepted; touches nothing
   version  Print version, commit, and the versions of the TLS and signature crates
@@ -45,21 +49,28 @@ pub fn main(arguments: impl Iterator<Item = String>) -> Exit {
 fn dispatch(mut arguments: Arguments) -> Result<Exit, Fatal> {
     match arguments.word().as_deref() {
         Some("run") => run::main(arguments),
+        Some("doctor") => doctor::main(arguments),
+        Some("health") => health::main(arguments),
         Some("submit") => submit::main(arguments),
         Some("verify") => verify::main(arguments),
         Some("version" | "--version" | "-V") => version::main(arguments),
         Some("help" | "--help" | "-h") => print(HELP),
         Some(other) => Err(Fatal::new(Exit::Usage, format!("unknown command {other:?} (see --help)"))),
         None => {
-            Err(Fatal::new(Exit::Usage, "expected a command: run, submit, verify or version (see --help)"))
+            let message = "expected a command: run, health, doctor, submit, verify or version (see --help)";
+            Err(Fatal::new(Exit::Usage, message))
         }
     }
 }
 
 /// Prints to standard output.
 fn print(text: &str) -> Result<Exit, Fatal> {
+    print_bytes(text.as_bytes())
+}
+
+fn print_bytes(bytes: &[u8]) -> Result<Exit, Fatal> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes())
+    out.write_all(bytes)
         .and_then(|()| out.flush())
         .map(|()| Exit::Success)
         .map_err(|e| Fatal::new(Exit::System, format!("standard output: {e}")))

@@ -17,6 +17,8 @@ Options:
                          (the three go together; without them the mounted ServiceAccount is used)
   --inbox DIR            Folder to take command files from, past the manager; the answer to
                          NAME.json is NAME.receipt.json beside it [default: none]
+  --run-dir DIR          Writable folder for the heartbeat that 'health' reads [default: that of
+                         --inbox; without either there is none]
 
 Environment:
   POD_NAME, POD_UID      Who this replica is [default: the host's name and a random part]
@@ -37,21 +39,11 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         return print(HELP);
     }
     let identity_dir = arguments.option("--identity-dir")?;
-    let api = arguments.option("--kube-api")?;
-    let token = arguments.option("--kube-token-file")?;
-    let ca = arguments.option("--kube-ca-file")?;
+    let kube = kube_access(&mut arguments);
     let inbox = arguments.option("--inbox")?;
+    let run_dir = arguments.option("--run-dir")?;
     arguments.end()?;
-    let kube = match (api, token, ca) {
-        (Some(url), Some(token), Some(ca)) => {
-            KubeAccess { url: api_url(&url)?, token: PathBuf::from(token), ca: PathBuf::from(ca) }
-        }
-        (None, None, None) => in_cluster()?,
-        _ => {
-            let message = "--kube-api, --kube-token-file and --kube-ca-file: expected all three or none";
-            return Err(Fatal::new(Exit::Usage, message));
-        }
-    };
+    let kube = kube?;
     start_logging();
     agent::run(&Options {
         identity_dir: PathBuf::from(identity_dir.unwrap_or_else(|| crate::identity::DEFAULT_DIR.to_owned())),
@@ -60,14 +52,32 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         pod_uid: environment("POD_UID"),
         pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
         inbox: inbox.map(PathBuf::from),
+        run_dir: run_dir.map(PathBuf::from),
     })
 }
 
-fn environment(name: &str) -> Option<String> {
+/// The way to the API server: by the three options, or that of a pod.
+pub(super) fn kube_access(arguments: &mut Arguments) -> Result<KubeAccess, Fatal> {
+    let api = arguments.option("--kube-api")?;
+    let token = arguments.option("--kube-token-file")?;
+    let ca = arguments.option("--kube-ca-file")?;
+    match (api, token, ca) {
+        (Some(url), Some(token), Some(ca)) => {
+            Ok(KubeAccess { url: api_url(&url)?, token: PathBuf::from(token), ca: PathBuf::from(ca) })
+        }
+        (None, None, None) => in_cluster(),
+        _ => {
+            let message = "--kube-api, --kube-token-file and --kube-ca-file: expected all three or none";
+            Err(Fatal::new(Exit::Usage, message))
+        }
+    }
+}
+
+pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-fn mounted_namespace() -> Option<String> {
+pub(super) fn mounted_namespace() -> Option<String> {
     let path = PathBuf::from(SERVICE_ACCOUNT).join("namespace");
     crate::files::read_text(&path, 1024).ok().map(|text| text.trim().to_owned())
 }

@@ -13,10 +13,15 @@ pub(super) fn main(arguments: Arguments) -> Result<Exit, Fatal> {
         return print(HELP);
     }
     arguments.end()?;
-    print(&format!(
+    print(&text())
+}
+
+/// What it prints.
+pub(super) fn text() -> String {
+    format!(
         "navin-cluster-agent {}\ncommit {}\n{}",
         env!("CARGO_PKG_VERSION"),
         env!("NAVIN_COMMIT"),
         env!("NAVIN_CRATES").replace(' ', "\n").replace('=', " ") + "\n",
-    ))
+    )
 }

@@ -54,9 +54,7 @@ impl Kube {
     ///
     /// See [`KubeError`].
     pub fn get(&self, path: &str) -> Result<Object, KubeError> {
-        // No longer than a write: who reads one object decides on it, or renews a Lease.
-        let limit = self.write_timeout.saturating_add(Duration::from_secs(1));
-        let request = self.request(Method::Get, path.to_owned(), None, limit);
+        let request = self.request(Method::Get, path.to_owned(), None, self.single());
         object(self.send(&request)?)
     }
 
@@ -107,6 +105,17 @@ impl Kube {
         self.send(&request)
     }
 
+    /// Reads as [`Kube::get`], with a limit of the caller's on the body, which is still to be read.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn look(&self, path: &str, limit: u64) -> Result<Response, KubeError> {
+        let mut request = self.request(Method::Get, path.to_owned(), None, self.single());
+        request.limit = limit;
+        self.send(&request)
+    }
+
     /// Opens a stream whose body is read as it comes, at most until `timeout`; its lines have a limit of the
     /// caller's.
     ///
@@ -117,6 +126,11 @@ impl Kube {
         let mut request = self.request(Method::Get, path.to_owned(), None, timeout);
         request.limit = u64::MAX;
         self.send(&request)
+    }
+
+    /// No longer than a write: who reads one object decides on it, or renews a Lease.
+    fn single(&self) -> Duration {
+        self.write_timeout.saturating_add(Duration::from_secs(1))
     }
 
     fn write(&self, method: Method, path: &str, body: &Value) -> Request {

@@ -9,6 +9,7 @@ pub mod events;
 pub mod inventory;
 pub mod lease;
 mod list;
+pub mod review;
 mod shell;
 pub mod state;
 mod stream;

@@ -18,7 +18,9 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Conflicts of one write that are answered at once.
 const CONFLICTS: u32 = 3;
 /// Conflicts of one write after which somebody else is let try.
-const CONFLICTS_MOST: u32 = 20;
+const CONFLICTS_MOST: u32 = 100;
+/// Pause before a write is tried again after more than [`CONFLICTS`].
+const CONFLICT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Why the leader stops what it is doing.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,10 +95,6 @@ pub(super) fn write(
     let (mut backoff, mut conflicts, mut trouble) = (Backoff::default(), 0_u32, Said::default());
     loop {
         may_act(world, tenure)?;
-        // Somebody else's label conflicts once; what conflicts again and again is met with pauses.
-        if conflicts > CONFLICTS {
-            world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
-        }
         if conflicts >= CONFLICTS_MOST {
             return Err(Stop::Unusable("its writes conflict without end".to_owned()));
         }
@@ -111,6 +109,11 @@ pub(super) fn write(
             Ok(object) => return Ok(object),
             Err(KubeError::Conflict(_)) => {
                 conflicts = conflicts.saturating_add(1);
+                // Somebody else's label conflicts once; what conflicts again and again is met with pauses, before
+                // the reading: what is read is written at once.
+                if conflicts > CONFLICTS {
+                    world.clock.sleep(CONFLICT_PAUSE);
+                }
                 match reread(world, before, text)? {
                     Reread::Written(object) => return Ok(object),
                     Reread::Untouched(object) => read = Some(object),

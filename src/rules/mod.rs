@@ -16,6 +16,7 @@ pub mod election;
 pub mod envelope;
 pub mod execution;
 pub mod form;
+pub mod health;
 pub mod inbox;
 pub mod json;
 pub mod kubernetes;

@@ -26,7 +26,7 @@ fn subcommands() -> Vec<String> {
 #[test]
 fn each_subcommand_explains_every_flag_that_it_takes() {
     let commands = subcommands();
-    for command in ["run", "submit", "verify", "version"] {
+    for command in ["run", "health", "doctor", "submit", "verify", "version"] {
         assert!(commands.iter().any(|found| found == command), "{commands:?}");
     }
     for command in commands {
@@ -58,11 +58,17 @@ fn the_help_of_run_names_the_exit_codes_and_the_environment() {
 }
 
 #[test]
-fn the_help_of_submit_names_its_exit_codes() {
-    let (_, help, _) = parts(&output(&["submit", "--help"]));
-    let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric()).collect();
-    for code in ["0", "1", "3", "64", "66", "69", "71", "75"] {
-        assert!(words.contains(&code), "{code}");
+fn the_help_of_the_others_names_their_exit_codes() {
+    for (command, codes) in [
+        ("submit", &["0", "1", "3", "64", "66", "69", "71", "75"][..]),
+        ("health", &["0", "1", "64"]),
+        ("doctor", &["0", "1", "64", "71"]),
+    ] {
+        let (_, help, _) = parts(&output(&[command, "--help"]));
+        let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+        for code in codes {
+            assert!(words.contains(code), "{command}: {code}");
+        }
     }
 }
 
@@ -104,6 +110,13 @@ fn a_wrong_command_line_is_exit_64_and_one_line_that_names_what_is_wrong() {
         (&["run", "--kube-token-file", "t", "--kube-ca-file", "c"], "--kube-api"),
         (&["run", "--identity-dir", "a", "--identity-dir", "b"], "\"--identity-dir\""),
         (&["run", "--inbox"], "--inbox"),
+        (&["run", "--run-dir"], "--run-dir"),
+        (&["health", "now"], "\"now\""),
+        (&["health", "--run-dir"], "--run-dir"),
+        (&["doctor", "-o", "yaml"], "-o yaml"),
+        (&["doctor", "-o"], "-o"),
+        (&["doctor", "--verbose"], "\"--verbose\""),
+        (&["doctor", "--kube-api", CLOSED], "--kube-token-file"),
         (&["submit"], "expected FILE"),
         (&["submit", "a", "b"], "\"b\""),
         (&["submit", "-", "--inbox"], "--inbox"),
@@ -194,7 +207,7 @@ fn a_replica_without_a_pods_name_or_token_starts_all_the_same() {
 
 #[test]
 fn output_that_cannot_be_written_is_exit_71() {
-    for args in [&["version"][..], &["--help"], &["run", "--help"]] {
+    for args in [&["version"][..], &["--help"], &["run", "--help"], &["doctor"], &["doctor", "--bundle"]] {
         let full = File::options().write(true).open("/dev/full").unwrap();
         let output = Command::new(program()).args(args).stdout(full).output().unwrap();
         let (code, _, stderr) = parts(&output);

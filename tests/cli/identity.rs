@@ -112,6 +112,11 @@ impl Identity {
         params.signed_by(key, &self.authority).unwrap().pem()
     }
 
+    /// The same for the client's key, with other contents.
+    pub(crate) fn certify_as(&self, params: &CertificateParams) -> String {
+        params.signed_by(&self.key, &self.authority).unwrap().pem()
+    }
+
     /// A certificate of the identity's authority for a server on this machine.
     pub(crate) fn certify_server(&self, key: &KeyPair) -> rcgen::Certificate {
         let params = CertificateParams::new(["127.0.0.1".to_owned(), "localhost".to_owned()]).unwrap();

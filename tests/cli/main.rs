@@ -7,6 +7,7 @@ mod identity;
 
 mod accepted;
 mod command_line;
+mod doctor;
 mod refused;
 mod secrets;
 mod submit;

@@ -52,6 +52,13 @@ pub(crate) fn put(agent: &Agent, name: &str, content: impl AsRef<[u8]>) {
     fs::rename(temporary, agent.inbox().join(format!("{name}.json"))).expect("its own name");
 }
 
+/// What is in the inbox besides who leads and the heartbeat.
+pub(crate) fn left(agent: &Agent) -> Vec<String> {
+    let entries = fs::read_dir(agent.inbox()).expect("the inbox");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().to_string_lossy().into_owned());
+    names.filter(|name| name != ".status.json" && !name.starts_with(".health.")).collect()
+}
+
 /// Where the answer to a file comes.
 pub(crate) fn receipt_path(agent: &Agent, name: &str) -> PathBuf {
     agent.inbox().join(format!("{name}.receipt.json"))

@@ -1,9 +1,10 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
-//! [`lab`] and [`inbox_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
+//! [`lab`], [`inbox_lab`] and [`doctor_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
 //! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
 //! calls or the network are to be broken. The rest is one theme a module.
 
+mod doctor_lab;
 mod gateway;
 mod inbox_lab;
 mod lab;
@@ -14,12 +15,14 @@ mod wired;
 
 mod components;
 mod crash;
+mod doctor;
 mod drift;
 mod drift_faults;
 mod durability;
 mod election;
 mod ending;
 mod events;
+mod health;
 mod inbox;
 mod inbox_folder;
 mod inventory;
@@ -27,6 +30,7 @@ mod lifecycle;
 mod lists;
 mod offline;
 mod one_leader;
+mod pid_one;
 mod receipts;
 mod refusals;
 mod rights;

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 /// Everyone who is known to the API server may ask it about oneself.
 const OF_EVERYONE: [&str; 2] = ["authorization.k8s.io", "authentication.k8s.io"];
 
-const IN_THE_CLUSTER: [&str; 10] = [
+pub(crate) const IN_THE_CLUSTER: [&str; 10] = [
     "get /nodes",
     "list /nodes",
     "get /namespaces",
@@ -20,7 +20,7 @@ const IN_THE_CLUSTER: [&str; 10] = [
     "list networking.k8s.io/ingressclasses",
 ];
 
-const IN_ITS_NAMESPACE: [&str; 15] = [
+pub(crate) const IN_ITS_NAMESPACE: [&str; 15] = [
     "get coordination.k8s.io/leases/navin-cluster-agent",
     "watch coordination.k8s.io/leases/navin-cluster-agent",
     "update coordination.k8s.io/leases/navin-cluster-agent",

@@ -2,7 +2,7 @@
 //! each call of each replica and decides what becomes of it.
 
 use crate::signer::Signer;
-use navin_test_support::{Agent, Exchange, Proxy, Server, Wire, World};
+use navin_test_support::{Agent, AgentOptions, Exchange, Proxy, Server, Wire, World};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -44,14 +44,22 @@ impl Wired {
 
     /// Starts a replica with more environment.
     pub(crate) fn replica_with(&self, pod: &str, envs: &[(&str, &str)]) -> Replica {
+        let envs = envs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        self.replica_as(pod, |mut options| {
+            options.envs.extend(envs);
+            options
+        })
+    }
+
+    /// Starts a replica with other options.
+    pub(crate) fn replica_as(&self, pod: &str, change: impl FnOnce(AgentOptions) -> AgentOptions) -> Replica {
         let api = Proxy::of_api_server(self.world.cluster, pod, &self.wire);
         let gateway = Proxy::of_gateway(&self.world.manager, &self.world.identity_dir, pod, &self.wire);
         let mut options = self.world.agent_options(pod);
         options.identity_dir = self.world.folder().join(format!("identity-{pod}"));
         self.copy_identity(&options.identity_dir, &gateway.url());
         options.kube_api = Some(api.url());
-        options.envs.extend(envs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        Replica { agent: self.world.agent_with(options), api, _gateway: gateway }
+        Replica { agent: self.world.agent_with(change(options)), api, _gateway: gateway }
     }
 
     /// The same identity with another way to the gateway, signed as the manager would.

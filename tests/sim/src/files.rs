@@ -145,8 +145,9 @@ impl World {
             (Text::Garbage, _) => (What::Garbage, Some(b"{ what? }".to_vec())),
             (Text::Oversized, _) => (What::Oversized, Some(oversized())),
             (Text::Link, _) => (What::Link, Some(Vec::new())),
-            (Text::Copy(index), _) => (What::Signed(index), envelope(self, index)),
-            (Text::Signed, Some(index)) => (What::Signed(index), envelope(self, index)),
+            (Text::Copy(index), _) | (Text::Signed, Some(index)) => {
+                (What::Signed(index), envelope(self, index))
+            }
             (Text::Half, Some(index)) => {
                 let half = |bytes: Vec<u8>| bytes[..bytes.len() / 2].to_vec();
                 (What::Half(index), envelope(self, index).map(half))

@@ -1,0 +1,242 @@
+//! The API server: reached, with the rights that are needed and no others; and what the agent keeps there.
+
+use super::{Examination, Finding, Options, evidence, rights};
+use crate::agent::KubeAccess;
+use crate::files::{self, MAX_FILE_BYTES};
+use crate::http::{HttpsClient, TlsFiles};
+use crate::kube::review::{self, Right};
+use crate::kube::{Kube, KubeError, lease as leases, state as states};
+use crate::rules::backoff::http_date;
+use crate::rules::election::LeaseRecord;
+use crate::rules::state::{APPLY_LIMIT, State, StateError};
+use jiff::Timestamp;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Limit on each call.
+const LIMIT: Duration = Duration::from_secs(5);
+const APPLY: &str = "apply deploy/ (or the manager's manifests) for this namespace";
+const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
+const LOG: &str = "see the agent's log";
+
+/// Its clock less ours, in milliseconds.
+pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Examination) -> Option<i64> {
+    let (kube, offset) = match connect(options, namespace) {
+        Ok((kube, version, offset)) => {
+            found.add(Finding::ok("API server", format!("it answers, version {version}")));
+            (kube, offset)
+        }
+        Err(finding) => {
+            found.add(finding);
+            for name in ["permissions", "CRD", "Lease", "state"] {
+                found.add(Finding::unknown(name, "the API server does not answer"));
+            }
+            return None;
+        }
+    };
+    permissions(&kube, found);
+    found.add(crd(&kube));
+    let now = Timestamp::now().as_millisecond().saturating_add(offset.unwrap_or(0));
+    let led = match leases::get(&kube) {
+        Ok(object) => {
+            found.lease = Some(evidence::lease(&object.0));
+            found.add(lease(&LeaseRecord::read(&object.0), now));
+            true
+        }
+        Err(KubeError::NotFound(_)) => {
+            found.add(Finding::wrong("Lease", "there is none: no replica has led yet", LOG));
+            false
+        }
+        Err(error) => {
+            found.add(Finding::wrong("Lease", error.to_string(), APPLY));
+            true
+        }
+    };
+    let state = states::get(&kube);
+    if let Ok(Some(object)) = &state {
+        let document = states::text(object).and_then(|text| serde_json::from_str(text).ok());
+        found.state = document.as_ref().map(evidence::state);
+    }
+    found.add(match &state {
+        Ok(Some(object)) => judge_state(states::text(object)),
+        Ok(None) if led => {
+            Finding::wrong("state", "there is none, while there is a Lease: it was deleted", LOG)
+        }
+        Ok(None) => Finding::unknown("state", "there is none yet: no replica has led"),
+        Err(error) => Finding::wrong("state", error.to_string(), APPLY),
+    });
+    offset
+}
+
+fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, Option<i64>), Finding> {
+    const NAME: &str = "API server";
+    let KubeAccess { url, token, ca } = options
+        .kube
+        .as_ref()
+        .map_err(|why| Finding::wrong(NAME, why, "run it in the agent's container, or say where it is"))?;
+    let mount = "mount the ServiceAccount's token (automountServiceAccountToken)";
+    let read = |path| {
+        files::read(path, MAX_FILE_BYTES).map_err(|error| {
+            Finding::wrong(NAME, format!("{}: not readable: {error}", path.display()), mount)
+        })
+    };
+    let issuers = read(ca)?;
+    read(token)?;
+    let client = HttpsClient::new(url, &TlsFiles { ca: &issuers, client: None }, Some(token.clone()))
+        .map_err(|error| Finding::wrong(NAME, format!("{}: {error}", ca.display()), mount))?;
+    let kube = Kube::new(Arc::new(client), namespace.unwrap_or_default(), LIMIT);
+    match review::version(&kube) {
+        Ok((version, date)) => {
+            let now = Timestamp::now().as_millisecond();
+            let offset =
+                date.as_deref().and_then(http_date).map(|date| date.as_millisecond().saturating_sub(now));
+            match namespace {
+                Some(_) => Ok((kube, version, offset)),
+                None => Err(Finding::unknown(NAME, format!("{url} answers; the namespace is not known"))),
+            }
+        }
+        Err(error @ KubeError::Refused { .. }) => Err(Finding::wrong(NAME, format!("{url}: {error}"), APPLY)),
+        Err(error) => Err(Finding::wrong(NAME, format!("{url}: {error}"), REACH)),
+    }
+}
+
+/// Each right, one after the other; the first call that fails ends it.
+fn permissions(kube: &Kube, found: &mut Examination) {
+    const NAME: &str = "permissions";
+    let (mut asked, mut lacking) = (0_usize, Vec::new());
+    let mut ask =
+        |right: &Right, wanted: bool, finding: fn(&Right) -> Finding| match review::allowed(kube, right) {
+            Ok(allowed) => {
+                asked = asked.saturating_add(1);
+                if allowed != wanted {
+                    lacking.push(finding(right));
+                }
+                Ok(())
+            }
+            Err(error) => Err(Finding::unknown(NAME, format!("not to be asked: {error}"))),
+        };
+    let missing = |right: &Right| Finding::wrong(NAME, format!("missing: {right}"), APPLY);
+    let excess = |right: &Right| {
+        let advice = "find the binding that gives it to this ServiceAccount, and take it away";
+        Finding::wrong(NAME, format!("too much: {right}"), advice)
+    };
+    let all = rights::needed().try_for_each(|right| ask(&right, true, missing));
+    let all = all.and_then(|()| rights::forbidden().try_for_each(|right| ask(&right, false, excess)));
+    if let Err(finding) = all {
+        lacking.push(finding);
+    } else if lacking.is_empty() {
+        let text = format!("all that are needed, and neither Secrets nor workloads ({asked} asked for)");
+        lacking.push(Finding::ok(NAME, text));
+    }
+    found.findings.extend(lacking);
+}
+
+fn crd(kube: &Kube) -> Finding {
+    match review::components_served(kube) {
+        Ok(true) => Finding::ok("CRD", "managedcomponents.platform.navin.ai v1 is served"),
+        Ok(false) => Finding::wrong(
+            "CRD",
+            "managedcomponents.platform.navin.ai v1 is not served",
+            "apply deploy/crd.yaml",
+        ),
+        Err(error) => Finding::unknown("CRD", error.to_string()),
+    }
+}
+
+/// `now` is the API server's, in milliseconds since 1970.
+fn lease(record: &LeaseRecord, now: i64) -> Finding {
+    if record.holder.is_empty() {
+        return Finding::wrong("Lease", "nobody holds it: it was released, and no replica took it", LOG);
+    }
+    let renewed = record.renew_time.parse::<Timestamp>().ok();
+    let Some(age) = renewed.map(|time| now.saturating_sub(time.as_millisecond()).div_euclid(1_000)) else {
+        return Finding::warning("Lease", format!("held by {}, without a renewTime", record.holder), LOG);
+    };
+    let term = record.duration_s.unwrap_or(0);
+    let text = format!("held by {}, renewed {} s ago, for {term} s at a time", record.holder, age.max(0));
+    if age > i64::try_from(term).unwrap_or(i64::MAX) {
+        return Finding::wrong(
+            "Lease",
+            format!("{text}: it has run out"),
+            "no replica leads: see their logs",
+        );
+    }
+    Finding::ok("Lease", text)
+}
+
+fn judge_state(text: Option<&str>) -> Finding {
+    const NAME: &str = "state";
+    let Some(text) = text else {
+        return Finding::wrong(NAME, "the ConfigMap has no state.json", LOG);
+    };
+    let state = match State::from_json(text) {
+        Ok(state) => state,
+        Err(error @ StateError::Newer(_)) => {
+            return Finding::wrong(NAME, error.to_string(), "roll the newer agent out again");
+        }
+        Err(error) => {
+            let advice = "the next leader makes a new one: sensitive commands are then to be issued anew";
+            return Finding::wrong(NAME, error.to_string(), advice);
+        }
+    };
+    let (counts, bytes) = (state.counts(), state.bytes());
+    let text = format!(
+        "term {}, {} records ({} under way, {} receipts waiting), {} components, {bytes} bytes",
+        state.term, counts.records, counts.accepted, counts.receipts_waiting, counts.desired
+    );
+    if bytes >= APPLY_LIMIT {
+        let advice = "applies are left to the gateway until receipts are acknowledged: see that they are";
+        return Finding::wrong(NAME, format!("full: {text}"), advice);
+    }
+    if state.unfinished {
+        return Finding::warning(
+            NAME,
+            format!("its making is not finished: {text}"),
+            "wait for the next leader",
+        );
+    }
+    Finding::ok(NAME, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::doctor::Status;
+
+    #[test]
+    fn a_lease_is_well_while_its_holder_renews_it_within_its_term() {
+        let now = "2026-11-30T12:00:00Z".parse::<Timestamp>().unwrap().as_millisecond();
+        for (holder, renewed, status) in [
+            ("a_1", "2026-11-30T11:59:45.000000Z", Status::Ok),
+            ("a_1", "2026-11-30T12:00:03.000000Z", Status::Ok),
+            ("a_1", "2026-11-30T11:59:44.000000Z", Status::Wrong),
+            ("", "2026-11-30T11:59:59.000000Z", Status::Wrong),
+            ("a_1", "yesterday", Status::Warning),
+        ] {
+            let record = LeaseRecord {
+                holder: holder.into(),
+                renew_time: renewed.into(),
+                duration_s: Some(15),
+                ..LeaseRecord::default()
+            };
+            assert_eq!(lease(&record, now).status, status, "{holder} {renewed}");
+        }
+    }
+
+    #[test]
+    fn a_state_is_wrong_where_it_is_not_one_or_of_a_newer_agent() {
+        let mut state = State::new(3, "a_1");
+        assert_eq!(judge_state(Some(&state.to_json())).status, Status::Warning, "unfinished");
+        state.unfinished = false;
+        let finding = judge_state(Some(&state.to_json()));
+        assert_eq!(finding.status, Status::Ok);
+        assert!(finding.message.contains("term 3, 0 records"), "{finding}");
+        for (text, advice) in
+            [(None, "log"), (Some("{"), "anew"), (Some("{}"), "anew"), (Some("{\"version\": 9}"), "roll")]
+        {
+            let finding = judge_state(text);
+            assert_eq!(finding.status, Status::Wrong, "{text:?}");
+            assert!(finding.advice.unwrap().contains(advice), "{finding}");
+        }
+    }
+}
