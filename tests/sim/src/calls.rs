@@ -153,7 +153,7 @@ impl World {
         for effect in std::mem::take(&mut self.api.effects) {
             self.stats.writes += u64::from(effect.kind == Kind::Component);
             if let Some(flight) = self.flights.get_mut(&call) {
-                flight.sender.repaired = crate::checker::repaired(&effect, &sender);
+                flight.sender.repaired = crate::invariants::writes::repaired(&effect, &sender);
             }
             self.checker.effect(&effect, Some(&sender), &self.manager, &mut self.stats);
             self.trace

@@ -21,6 +21,7 @@ pub mod history;
 pub mod host;
 pub mod identity;
 mod invariants;
+mod loops;
 pub mod manager;
 mod plan;
 mod queue;

@@ -4,11 +4,11 @@ use crate::chance;
 use crate::folder::{Pile, Volume};
 use crate::host::{Host, Life};
 use crate::identity::NAMESPACE;
+use crate::loops::{Shared, cry_on, elect, file_on, lead_on, poll_on, report_on, send_on, watch_on};
 use crate::thread::{Line, Peer, Port, Thread};
 use navin_cluster_agent::board::Board;
 use navin_cluster_agent::clock::Clock;
 use navin_cluster_agent::elector::Elector;
-use navin_cluster_agent::event::Event;
 use navin_cluster_agent::gateway::{Contact, Gateway};
 use navin_cluster_agent::http::Http;
 use navin_cluster_agent::identity::{Current, Identity};
@@ -18,25 +18,18 @@ use navin_cluster_agent::leader::{Leader, World};
 use navin_cluster_agent::leadership::{Permit, Tenure};
 use navin_cluster_agent::notices::{Crier, Notices};
 use navin_cluster_agent::outbox::{Outbox, Queue};
-use navin_cluster_agent::poll::{Polled, Poller};
+use navin_cluster_agent::poll::Poller;
 use navin_cluster_agent::reporter::{self, Reporter};
 use navin_cluster_agent::rules::backoff::Backoff;
-use navin_cluster_agent::rules::messages::Source;
 use navin_cluster_agent::watch::{self, Watcher};
 use std::cell::Cell;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 /// Events that wait for the leader thread. More than the agent's 64: a full channel would block the one
 /// thread that all coroutines run on.
 const EVENTS: usize = 4_096;
-/// How long the release waits for the leader thread to end.
-const RELEASE_WAIT: Duration = Duration::from_secs(4);
-/// Least pause after a poll that failed.
-const LEAST: Duration = Duration::from_secs(1);
-/// Longest sleep of what waits for an event.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// The threads of a replica, in the order of [`Replica::threads`].
 pub const ROLES: [&str; 8] = ["lease", "leader", "poll", "outbox", "reporter", "watch", "events", "inbox"];
@@ -147,7 +140,7 @@ impl Replica {
         let drop_box = Inbox::new(volume, &clock(&files), &permit, Arc::clone(&desk), events, pod);
         let (talk, id) = (Arc::clone(&notices), Some(uid.to_owned()));
         let crier = Crier::new(kube(&cry), clock(&cry), talk, pod.to_owned(), id);
-        let shared = |port: &Arc<Port>| (Arc::clone(port), Arc::clone(&permit));
+        let shared = |port: &Arc<Port>| -> Shared { (Arc::clone(port), Arc::clone(&permit)) };
         let threads = vec![
             Thread::new(Arc::clone(&lease), elect(elector, shared(&lease))),
             Thread::new(Arc::clone(&lead), lead_on(leader, inbox, shared(&lead))),
@@ -171,126 +164,12 @@ impl Replica {
     }
 }
 
-type Shared = (Arc<Port>, Arc<Permit>);
-
 fn line(port: &Arc<Port>, peer: Peer) -> Arc<dyn Http> {
     Arc::new(Line { port: Arc::clone(port), peer })
 }
 
 fn clock(port: &Arc<Port>) -> Arc<dyn Clock> {
     Arc::clone(port) as Arc<dyn Clock>
-}
-
-fn elect(mut elector: Elector, (port, permit): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() && !permit.closing() {
-            let pause = elector.step();
-            port.wait(pause, || permit.roused());
-        }
-        let stopped = || permit.await_leader_stopped(Duration::ZERO);
-        port.wait(RELEASE_WAIT, stopped);
-        if !port.dead() {
-            elector.end(stopped());
-        }
-    }
-}
-
-fn lead_on(mut leader: Leader, events: Receiver<Event>, (port, permit): Shared) -> impl FnOnce() + Send {
-    move || {
-        let mut pause = Duration::ZERO;
-        while !port.dead() && !permit.closing() {
-            let mut first = None;
-            port.wait(pause, || {
-                first = events.try_recv().ok();
-                first.is_some() || permit.closing()
-            });
-            for event in first.into_iter().chain(events.try_iter()) {
-                leader.handle(event);
-            }
-            if port.dead() {
-                return;
-            }
-            pause = leader.work();
-        }
-        drop(events);
-        permit.leader_has_stopped();
-    }
-}
-
-fn poll_on(mut poller: Poller, contact: Arc<Contact>, (port, permit): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() && !permit.closing() {
-            if permit.tenure(port.now()).is_none() {
-                port.wait(IDLE, || permit.closing() || permit.tenure(port.now()).is_some());
-                continue;
-            }
-            let sent = port.now();
-            match poller.step() {
-                Polled::Pause(pause) if poller.backoff.failures() > 0 => {
-                    port.sleep(LEAST.min(pause));
-                    port.wait(pause.saturating_sub(LEAST), || contact.answered() > Some(sent));
-                }
-                Polled::Pause(pause) => port.sleep(pause),
-                Polled::Commands(envelopes) => {
-                    let (taken, wait) = sync_channel(0);
-                    let event = Event::Delivered { envelopes, source: Source::Gateway, taken };
-                    if poller.leader.send(event).is_ok() {
-                        port.wait(IDLE, || wait.try_recv() == Err(TryRecvError::Disconnected));
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn send_on(mut outbox: Outbox, queue: Arc<Queue>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = outbox.step();
-            port.wait(pause, || queue.news());
-        }
-    }
-}
-
-fn report_on(mut reporter: Reporter, board: Arc<Board>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = reporter.step();
-            port.wait(pause, || board.news());
-        }
-    }
-}
-
-fn watch_on(mut watcher: Watcher, (port, permit): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() && !permit.closing() {
-            if permit.tenure(port.now()).is_none() {
-                watcher.not_leading();
-                port.wait(IDLE, || permit.closing() || permit.tenure(port.now()).is_some());
-                continue;
-            }
-            let pause = watcher.step();
-            port.sleep(pause);
-        }
-    }
-}
-
-fn cry_on(mut crier: Crier, notices: Arc<Notices>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = crier.step();
-            port.wait(pause, || notices.news());
-        }
-    }
-}
-
-fn file_on(mut inbox: Inbox, desk: Arc<Desk>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = inbox.step();
-            port.wait(pause, || desk.news());
-        }
-    }
 }
 
 /// The uid of a pod, by its number.

@@ -7,6 +7,7 @@ mod inbox;
 mod keep;
 pub(crate) mod link;
 mod state;
+pub(crate) mod writes;
 
 use crate::api::Schema;
 use serde_json::Value;
