@@ -18,7 +18,8 @@ pub struct Rule {
     pub times: u32,
 }
 
-/// A run of two replicas, of which the first starts first.
+/// A run of two replicas, of which the first starts first, with the first of
+/// [`SETTINGS`](crate::identity::SETTINGS).
 #[derive(Clone, Debug)]
 pub struct Script {
     /// When all troubles end.

@@ -147,7 +147,7 @@ impl World {
         let plan = Plan::of(seed, &mut rng, &options);
         let Plan { replicas, end, .. } = plan;
         let rates = plan.clocks;
-        let settings = [0, 0, 0, 1, 1, 2][rng.usize(0..6)];
+        let settings = if options.script.is_some() { 0 } else { [0, 0, 0, 1, 1, 2][rng.usize(0..6)] };
         let schema = Schema { default: rng.u32(0..4) == 0, admission: rng.u32(0..6) == 0 };
         let page = if rng.bool() { 500 } else { 2 };
         let hinted = rng.u32(0..4) != 0;
