@@ -1,12 +1,14 @@
 //! The agent's own code in a simulated cluster.
 //!
-//! Two or three replicas, each thread of them one coroutine, run against a model of the API server and of the
-//! manager, in virtual time and in an order that a seed decides. Processes crash, calls are lost, delayed and
-//! doubled, clocks step, and after every step the invariants of the design are checked.
+//! Two or three replicas, each thread of them one coroutine, run against a model of the API server, of the
+//! manager and of each pod's inbox, in virtual time and in an order that a seed decides. Processes crash, calls are
+//! lost, delayed and doubled, clocks step, the manager is away for up to an hour, people edit what the agent keeps,
+//! and after every step the invariants of the design are checked.
 //!
-//! In reading order: [`world`] (the scheduler), `calls` and `events` (what happens), [`replica`] and [`thread`]
-//! (the agent in it), [`api`] and [`manager`] (the models), [`faults`] and [`workload`] (the plan), [`checker`]
-//! and `invariants` (what must hold), `shrink` (why it did not).
+//! In reading order: [`world`] (the scheduler), `calls`, `events` and [`files`] (what happens), [`replica`],
+//! `loops` and [`thread`] (the agent in it), [`api`], [`manager`] and [`folder`] (the models), [`faults`],
+//! [`seasons`] and [`workload`] (the plan; a [`script`] takes its place), [`checker`], `invariants` and `sample`
+//! (what must hold), `shrink` (why it did not).
 
 mod answers;
 pub mod api;
