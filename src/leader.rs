@@ -92,7 +92,6 @@ struct Reign {
     acknowledged: Vec<Nonce>,
     /// When gathered acknowledgements are written.
     gather_until: Duration,
-    link: link::Watched,
 }
 
 /// The leader thread's state.
@@ -225,9 +224,6 @@ impl Leader {
                 return Ok(self.retake_at.saturating_sub(now));
             }
             self.take_over(tenure)?;
-            if let Some(reign) = &mut self.reign {
-                reign.link = std::mem::take(&mut self.link);
-            }
         }
         let pause = store::pause(&self.world);
         if !pause.is_zero() {
@@ -250,7 +246,6 @@ impl Leader {
     fn step_down(&mut self, why: &str) {
         if let Some(reign) = self.reign.take() {
             log::info!("leader=false transitions={} why={why:?}", reign.tenure.transitions);
-            self.link = reign.link;
             self.world.outbox.clear();
             self.world.board.stepped_down();
         } else if self.queue.is_empty() {
@@ -267,7 +262,7 @@ impl Leader {
         let judge = (!self.queue.is_empty()).then_some(self.judge_at);
         let due =
             reign.tasks.iter().map(Task::due).chain(gather).chain(judge).chain(reign.keeper.due()).min();
-        due.map_or(reign.link.due(), |due| due.min(reign.link.due())).saturating_sub(now).min(IDLE)
+        due.map_or(self.link.due(), |due| due.min(self.link.due())).saturating_sub(now).min(IDLE)
     }
 
     fn write_acknowledgements(&mut self) -> Result<(), Stop> {

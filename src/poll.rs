@@ -7,6 +7,7 @@ use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
 use crate::rules::messages::Source;
+use crate::rules::said::Said;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -42,6 +43,8 @@ pub struct Poller {
     pub identity: Arc<Current>,
     /// Pauses after failures.
     pub backoff: Backoff,
+    /// What was said of late.
+    pub said: Said,
     /// No poll is sent before this time (monotonic).
     pub not_before: Duration,
 }
@@ -94,7 +97,9 @@ impl Poller {
                 Polled::Commands(envelopes)
             }
             Err(error) => {
-                log::warn!("poll failed error={:?}", error.to_string());
+                let text = format!("poll failed error={:?}", error.to_string());
+                let news = self.said.is_news(&text, self.clock.monotonic());
+                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
                 if let Some(told) = error.retry_after(self.clock.wall()) {
                     self.backoff = Backoff::default();
                     return Polled::Pause(told);
@@ -167,6 +172,7 @@ mod tests {
             leader: sync_channel(1).0,
             identity: Arc::new(Current::new(Arc::new(Identity::of(Trust { ring, config })))),
             backoff: Backoff::default(),
+            said: Said::default(),
             not_before: Duration::ZERO,
         };
         let (mut commands, mut steps) = (0, 0);

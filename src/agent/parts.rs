@@ -22,6 +22,7 @@ use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
 use crate::rotation::Rotation;
 use crate::rules::backoff::Backoff;
+use crate::rules::said::Said;
 use crate::watch::{self, Watcher};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -190,6 +191,7 @@ impl<'a> Parts<'a> {
             leader: self.events.clone(),
             identity: Arc::clone(&self.current),
             backoff: Backoff::default(),
+            said: Said::default(),
             not_before: Duration::ZERO,
         })
     }

@@ -1,6 +1,7 @@
 //! ManagedComponents (`platform.navin.ai/v1`).
 
 use super::{Kube, KubeError, Object};
+use crate::rules::component::Write;
 use crate::rules::names::ComponentName;
 use serde_json::json;
 
@@ -25,35 +26,21 @@ pub fn get(kube: &Kube, name: &ComponentName) -> Result<Option<Object>, KubeErro
     }
 }
 
-/// Creates a component.
+/// Sends one write to the component `name`.
 ///
 /// # Errors
 ///
-/// See [`KubeError`]; `NotFound` says that the namespace or the kind is missing.
-pub fn create(kube: &Kube, object: &Object) -> Result<Object, KubeError> {
-    kube.post(&collection(kube), &object.0)
-}
-
-/// Replaces a component; uid and `resourceVersion` of `object` are the preconditions.
-///
-/// # Errors
-///
-/// See [`KubeError`].
-pub fn replace(kube: &Kube, name: &ComponentName, object: &Object) -> Result<Object, KubeError> {
-    kube.put(&path(kube, name), &object.0)
+/// See [`KubeError`]; `NotFound` on a create says that the namespace or the kind is missing.
+pub fn send(kube: &Kube, name: &ComponentName, write: &Write) -> Result<Object, KubeError> {
+    match write {
+        Write::Create(object) => kube.post(&collection(kube), &object.0),
+        Write::Replace(object) | Write::Settle(object) => kube.put(&path(kube, name), &object.0),
+        Write::Delete { uid, resource_version } => delete(kube, name, uid, resource_version),
+    }
 }
 
 /// Deletes the component with exactly this uid and `resourceVersion`.
-///
-/// # Errors
-///
-/// See [`KubeError`].
-pub fn delete(
-    kube: &Kube,
-    name: &ComponentName,
-    uid: &str,
-    resource_version: &str,
-) -> Result<Object, KubeError> {
+fn delete(kube: &Kube, name: &ComponentName, uid: &str, resource_version: &str) -> Result<Object, KubeError> {
     let options = json!({
         "apiVersion": "v1",
         "kind": "DeleteOptions",

@@ -203,14 +203,7 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
 
 fn send(world: &World, task: &mut Task, write: &Write, before: Option<i64>) {
     let Kind::Component(execution) = &mut task.kind else { return };
-    let kube = &world.kube;
-    let answer = match write {
-        Write::Create(object) => components::create(kube, object),
-        Write::Replace(object) | Write::Settle(object) => components::replace(kube, execution.name(), object),
-        Write::Delete { uid, resource_version } => {
-            components::delete(kube, execution.name(), uid, resource_version)
-        }
-    };
+    let answer = components::send(&world.kube, execution.name(), write);
     let step = execution.answered(write, before, answer, world.clock.monotonic());
     follow(world, task, step);
 }

@@ -38,27 +38,27 @@ impl Watched {
 impl Leader {
     /// Judges the link; hands the Lease over where the manager has been out of reach for long.
     pub(super) fn watch_link(&mut self) -> Result<(), Stop> {
-        let Some(reign) = &mut self.reign else { return Ok(()) };
-        let world = &self.world;
+        let Some(reign) = &self.reign else { return Ok(()) };
+        let (world, watched) = (&self.world, &mut self.link);
         let now = world.clock.monotonic();
         let link = judge(world, reign, now);
-        if reign.link.tenure.as_ref() != Some(&reign.tenure) {
+        if watched.tenure.as_ref() != Some(&reign.tenure) {
             let tenure = Some(Arc::clone(&reign.tenure));
-            reign.link = Watched { tenure, away: reign.link.away, ..Watched::default() };
+            *watched = Watched { tenure, away: watched.away, ..Watched::default() };
         }
-        let before = reign.link.link.replace(link);
+        let before = watched.link.replace(link);
         if before != Some(link) {
-            reign.link.away = announce(world, before, link, reign.link.away);
-            reign.link.offline_since = (link == Link::Offline).then_some(now);
+            watched.away = announce(world, before, link, watched.away);
+            watched.offline_since = (link == Link::Offline).then_some(now);
         }
         let since = world.contact.answered().unwrap_or_default().max(reign.tenure.since);
-        let next = reign.link.offline_since.map_or_else(
+        let next = watched.offline_since.map_or_else(
             || since.saturating_add(world.trust.config.offline_after()),
             |offline_since| offline_since.saturating_add(HAND_OVER_AFTER),
         );
         // Not at once again: an answer to a request of before changes the link without a change of `since`.
-        reign.link.look_at = next.max(now.saturating_add(Duration::from_millis(100)));
-        match reign.link.offline_since {
+        watched.look_at = next.max(now.saturating_add(Duration::from_millis(100)));
+        match watched.offline_since {
             Some(since) if now.saturating_sub(since) >= HAND_OVER_AFTER => Err(Stop::HandOver),
             Some(_) | None => Ok(()),
         }

@@ -92,7 +92,7 @@ pub(super) fn write(
     before: &State,
     text: &str,
 ) -> Result<Object, Stop> {
-    let (mut backoff, mut conflicts, mut trouble) = (Backoff::default(), 0_u32, Said::default());
+    let (mut backoff, mut conflicts, mut said) = (Backoff::default(), 0_u32, Said::default());
     loop {
         may_act(world, tenure)?;
         if conflicts >= CONFLICTS_MOST {
@@ -105,8 +105,10 @@ pub(super) fn write(
             Some(object) => configmap::replace(&world.kube, object, text),
             None => configmap::create(&world.kube, text),
         };
-        match answer {
-            Ok(object) => return Ok(object),
+        let trouble = match answer {
+            Ok(object) if configmap::text(&object) == Some(text) => return Ok(object),
+            // A success of something else says nothing about our write.
+            Ok(_) => "the answer is not what was written".to_owned(),
             Err(KubeError::Conflict(_)) => {
                 conflicts = conflicts.saturating_add(1);
                 // Somebody else's label conflicts once; what conflicts again and again is met with pauses, before
@@ -122,25 +124,27 @@ pub(super) fn write(
                         read = None;
                     }
                 }
+                continue;
             }
             // Deleted under us: it is written again from memory, if we still lead.
             Err(KubeError::NotFound(_)) if read.is_some() => {
                 conflicts = conflicts.saturating_add(1);
                 still_ours(world, tenure)?;
                 read = None;
+                continue;
             }
             Err(error @ (KubeError::NotFound(_) | KubeError::Refused { .. })) => {
                 return Err(Stop::Unusable(error.to_string()));
             }
             Err(
                 error @ (KubeError::Gone(_) | KubeError::Unavailable { .. } | KubeError::Unanswered { .. }),
-            ) => {
-                let text = format!("state write repeated: error={:?}", error.to_string());
-                let news = trouble.is_news(&text, world.clock.monotonic());
-                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
-                world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
-            }
-        }
+            ) => error.to_string(),
+        };
+        let text = format!("state write repeated: error={trouble:?}");
+        let level =
+            if said.is_news(&text, world.clock.monotonic()) { log::Level::Warn } else { log::Level::Debug };
+        log::log!(level, "{text}");
+        world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
     }
 }
 

@@ -57,7 +57,6 @@ impl Leader {
             tasks,
             acknowledged: Vec::new(),
             gather_until: Duration::ZERO,
-            link: super::link::Watched::default(),
         });
         Ok(())
     }

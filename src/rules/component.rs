@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 #[cfg(test)]
 mod tests;
 
-/// Annotation: the command that wrote this spec.
+/// Annotation: the command that wrote this spec; a label where the annotations are full.
 pub const COMMAND_ID: &str = "platform.navin.ai/command-id";
 /// Annotation: the `sequence` of that command.
 pub const SEQUENCE: &str = "platform.navin.ai/sequence";
@@ -64,12 +64,16 @@ pub fn created(namespace: &str, name: &ComponentName, spec: &Map<String, Value>,
     object
 }
 
-/// The object to PUT over `live`; without our label and annotations where `bare` (the metadata is full).
+/// The object to PUT over `live`. Where its annotations take nothing of ours (`bare`), whose the spec is stands in
+/// a label.
 #[must_use]
 pub fn replaced(live: &Object, spec: &Map<String, Value>, author: &Author, bare: bool) -> Object {
     let mut object = live.clone();
     object.set("spec", Value::Object(spec.clone()));
-    if !bare {
+    if bare {
+        object.set_metadata_entry("labels", COMMAND_ID, author.command_id.as_str());
+    } else {
+        object.remove_metadata_entry("labels", COMMAND_ID);
         sign(&mut object, author);
     }
     object
@@ -113,10 +117,11 @@ fn weight(value: &Value) -> usize {
     children.saturating_add(1)
 }
 
-/// Whether `live` was last written by this command and still holds its name.
+/// Whether `live` was last written by this command and still holds its name: in the label of a bare write, or
+/// else in the annotation.
 #[must_use]
 pub fn written_by(live: &Object, author: &Author) -> bool {
-    live.annotation(COMMAND_ID) == Some(author.command_id.as_str())
+    live.label(COMMAND_ID).or_else(|| live.annotation(COMMAND_ID)) == Some(author.command_id.as_str())
 }
 
 /// The sequence in [`CREATED`], where the object was made by the agent.

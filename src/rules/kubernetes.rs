@@ -54,6 +54,12 @@ impl Object {
         self.0.get("metadata")?.get("annotations")?.get(key)?.as_str()
     }
 
+    /// One of `metadata.labels`.
+    #[must_use]
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.0.get("metadata")?.get("labels")?.get(key)?.as_str()
+    }
+
     /// Whether it nested too deep to be read, and stands here without what nests: never written back as read.
     #[must_use]
     pub fn is_shell(&self) -> bool {
@@ -71,6 +77,14 @@ impl Object {
         }
         if let Value::Object(entries) = entries {
             entries.insert(key.to_owned(), Value::String(value.to_owned()));
+        }
+    }
+
+    /// Takes one entry out of `metadata.annotations` or `metadata.labels`.
+    pub fn remove_metadata_entry(&mut self, group: &str, key: &str) {
+        let entries = self.0.get_mut("metadata").and_then(|metadata| metadata.get_mut(group));
+        if let Some(entries) = entries.and_then(Value::as_object_mut) {
+            entries.remove(key);
         }
     }
 

@@ -96,6 +96,36 @@ fn remove(live: &Object) -> Upkeep {
     }
 }
 
+/// A component as the watch saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Glimpse {
+    /// It is not there.
+    Gone,
+    /// It is being deleted.
+    Going,
+    /// The object, and the `created` that it carries.
+    There(Reference, Option<u64>),
+}
+
+/// Whether what was seen of `name` asks for a fresh reading: it is not as our last write left it, and not older.
+#[must_use]
+pub fn asks_for_a_look(
+    name: &ComponentName,
+    glimpse: &Glimpse,
+    state: &State,
+    reference: Option<&Reference>,
+) -> bool {
+    let desired = state.component(name).is_some_and(|component| component.desired.is_some());
+    match (glimpse, reference) {
+        (Glimpse::Gone | Glimpse::Going, _) => desired,
+        (Glimpse::There(_, created), _) if !desired => created.is_some_and(|c| state.is_late_create(name, c)),
+        (Glimpse::There(seen, _), Some(reference)) if seen.uid == reference.uid => {
+            seen.generation > reference.generation
+        }
+        (Glimpse::There(..), _) => true,
+    }
+}
+
 /// The repairs of one component: a hand that changes it again and again is met with pauses.
 #[derive(Clone, Debug, Default)]
 pub struct Repairs {

@@ -6,7 +6,7 @@ use super::*;
 fn a_takeover_that_is_done_again_does_not_make_the_manager_go_away_once_more() {
     let mut bench = Bench::new();
     bench.advance(Duration::from_mins(2));
-    let link = |bench: &Bench| bench.leader.reign.as_ref().and_then(|reign| reign.link.now());
+    let link = |bench: &Bench| bench.leader.link.now();
     assert_eq!(link(&bench), Some(Link::Offline));
     for _ in 0..2 {
         bench.leader.step_down("test");

@@ -73,16 +73,26 @@ fn a_replaced_object_keeps_the_metadata_of_others_and_no_member_of_their_spec() 
 }
 
 #[test]
-fn a_bare_replacement_changes_the_spec_alone() {
+fn a_bare_replacement_says_in_a_label_whose_it_is_until_the_annotation_can_again() {
     let object = replaced(&live(), &map(&json!({})), &author(), true);
     let mut wanted = live();
     wanted.0["spec"] = json!({});
+    wanted.0["metadata"]["labels"]["platform.navin.ai/command-id"] =
+        json!("c5cefdd8-0273-45c9-821e-000000000007");
     assert_eq!(object, wanted);
-    assert!(!written_by(&object, &author()));
+    assert!(written_by(&object, &author()), "though the annotation is an older one's");
+
+    let later = Author {
+        command_id: CommandId::parse("c5cefdd8-0273-45c9-821e-000000000009").unwrap(),
+        sequence: Sequence::new(9).unwrap(),
+    };
+    let object = replaced(&object, &map(&json!({})), &later, false);
+    assert!(written_by(&object, &later) && !written_by(&object, &author()));
+    assert_eq!(object.label(COMMAND_ID), None);
 }
 
 #[test]
-fn settling_changes_one_annotation_to_a_new_value_which_is_no_claim_of_authorship() {
+fn settling_changes_one_label_to_a_new_value_which_is_no_claim_of_authorship() {
     let object = settled(&live(), &author());
     let mut wanted = live();
     wanted.0["metadata"]["labels"]["platform.navin.ai/settled"] =

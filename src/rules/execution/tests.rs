@@ -81,7 +81,7 @@ fn told(step: &Step) -> String {
     match step {
         Step::Write(Write::Create(object)) => format!("create {}", object.name().unwrap()),
         Step::Write(Write::Replace(object)) => {
-            let bare = if object.annotation(COMMAND_ID) == Some(ID) { "" } else { " bare" };
+            let bare = if object.label(COMMAND_ID) == Some(ID) { " bare" } else { "" };
             format!("replace {}{bare}", target(object))
         }
         Step::Write(Write::Settle(object)) => {

@@ -146,6 +146,27 @@ fn a_create_that_landed_after_a_newer_delete_is_deleted_by_uid_and_version() {
 }
 
 #[test]
+fn a_sighting_asks_for_a_look_where_it_is_not_our_last_write_and_not_older() {
+    let kept = state(&[(apply("ingress", 5, &json!({})), applied)]);
+    let gone = state(&[(apply("ingress", 5, &json!({})), applied), (delete("ingress", 6), deleted)]);
+    let at = |uid: &str, generation| Reference { uid: uid.into(), generation };
+    let there = |uid: &str, generation, created| Glimpse::There(at(uid, generation), created);
+    for (glimpse, of_kept, of_gone) in [
+        (Glimpse::Gone, true, false),
+        (Glimpse::Going, true, false),
+        (there("u1", 3, Some(5)), false, true),
+        (there("u1", 2, None), false, false),
+        (there("u1", 4, Some(7)), true, false),
+        (there("u2", 1, Some(6)), true, true),
+    ] {
+        let reference = at("u1", 3);
+        assert_eq!(asks_for_a_look(&name(), &glimpse, &kept, Some(&reference)), of_kept, "{glimpse:?}");
+        assert_eq!(asks_for_a_look(&name(), &glimpse, &gone, None), of_gone, "{glimpse:?}");
+    }
+    assert!(asks_for_a_look(&name(), &there("u1", 3, None), &kept, None), "nothing is known to be ours");
+}
+
+#[test]
 fn five_repairs_in_ten_minutes_make_a_component_contested() {
     let s = Duration::from_secs;
     let mut repairs = Repairs::default();

@@ -79,8 +79,6 @@ pub(crate) struct Story {
     pub(crate) gone: bool,
     /// Since it was accepted, somebody else made, changed or deleted the component.
     pub(crate) by_hand: bool,
-    /// It was written without our annotations: where the spec is equal, that changes nothing.
-    pub(crate) bare: bool,
     /// The manager has its recorded receipt, or has said that it will never take it.
     pub(crate) acknowledged: bool,
 }

@@ -21,6 +21,7 @@ use navin_cluster_agent::outbox::{Outbox, Queue};
 use navin_cluster_agent::poll::Poller;
 use navin_cluster_agent::reporter::{self, Reporter};
 use navin_cluster_agent::rules::backoff::Backoff;
+use navin_cluster_agent::rules::said::Said;
 use navin_cluster_agent::watch::{self, Watcher};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -114,6 +115,7 @@ impl Replica {
             leader: events.clone(),
             identity: Arc::clone(&current),
             backoff: Backoff::default(),
+            said: Said::default(),
             not_before: Duration::ZERO,
         };
         let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());

@@ -190,18 +190,11 @@ impl Checker {
         let stands = story.name.as_ref().is_some_and(|name| self.stands.contains(name));
         let status = receipt["status"].as_str().unwrap_or("");
         let lie = match (status, story.operation.as_str()) {
-            ("succeeded", "managedcomponent.apply") => {
-                let stood = story.bare && receipt["result"]["changed"] == false;
-                story.creates + story.replaces == 0 && !stood
-            }
+            ("succeeded", "managedcomponent.apply") => story.creates + story.replaces == 0,
             ("succeeded", "managedcomponent.delete") => !story.gone,
             ("succeeded", _) => false,
             // After a delete that landed, a late create of another command may have brought the object back.
-            // Written without our annotations, it cannot be told from another's by a later leader.
-            _ => {
-                let known = story.replaces > 0 && !story.bare;
-                (known || (story.deletes > 0 && !stands)) && !story.by_hand
-            }
+            _ => (story.replaces > 0 || (story.deletes > 0 && !stands)) && !story.by_hand,
         };
         if lie {
             let Story { creates, replaces, deletes, .. } = story;

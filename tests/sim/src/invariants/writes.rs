@@ -37,11 +37,6 @@ impl Checker {
             self.keeping(process, name, request.method, sender);
             return;
         }
-        let bare = request.method == Method::Put && command_of(&body) != sender.under.as_deref();
-        if let Some(story) = sender.under.as_deref().and_then(|id| self.stories.get_mut(id)).filter(|_| bare)
-        {
-            story.bare = true;
-        }
         sender.ends = match request.method {
             Method::Post => true,
             Method::Put => sender.under.as_deref().is_some_and(|id| command_of(&body) == Some(id)),
@@ -80,5 +75,7 @@ pub(crate) fn repaired(effect: &Effect, sender: &Sender) -> Option<String> {
 
 /// The command that an object says it was written by.
 pub(crate) fn command_of(object: &Value) -> Option<&str> {
-    object.pointer("/metadata/annotations/platform.navin.ai~1command-id")?.as_str()
+    let of =
+        |group: &str| object.pointer(&format!("/metadata/{group}/platform.navin.ai~1command-id"))?.as_str();
+    of("labels").or_else(|| of("annotations"))
 }
