@@ -72,3 +72,42 @@ impl Clock for SystemClock {
         u64::from_le_bytes(bytes)
     }
 }
+
+/// A clock that a test holds: it moves when the test says so, or when somebody sleeps.
+#[cfg(test)]
+#[derive(Default)]
+pub(crate) struct HandClock {
+    pub(crate) now: std::sync::Mutex<Duration>,
+    pub(crate) random: u64,
+}
+
+#[cfg(test)]
+impl HandClock {
+    pub(crate) fn set(&self, now: Duration) {
+        *self.now.lock().unwrap() = now;
+    }
+
+    pub(crate) fn advance(&self, by: Duration) {
+        *self.now.lock().unwrap() += by;
+    }
+}
+
+#[cfg(test)]
+impl Clock for HandClock {
+    fn wall(&self) -> Timestamp {
+        let passed = jiff::SignedDuration::try_from(self.monotonic()).unwrap();
+        "2026-11-30T12:00:00Z".parse::<Timestamp>().unwrap() + passed
+    }
+
+    fn monotonic(&self) -> Duration {
+        *self.now.lock().unwrap()
+    }
+
+    fn sleep(&self, pause: Duration) {
+        self.advance(pause);
+    }
+
+    fn random(&self) -> u64 {
+        self.random
+    }
+}

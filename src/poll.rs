@@ -113,6 +113,7 @@ impl Poller {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::HandClock;
     use crate::gateway::Contact;
     use crate::http::{Http, HttpError, Request, Response};
     use crate::identity::Identity;
@@ -120,28 +121,8 @@ mod tests {
     use crate::rules::envelope::KeyRing;
     use crate::rules::vectors::{sign, test_pem};
     use crate::rules::verdict::Trust;
-    use jiff::Timestamp;
     use serde_json::json;
     use std::io::Cursor;
-    use std::sync::Mutex;
-
-    #[derive(Default)]
-    struct FakeClock(Mutex<Duration>);
-
-    impl Clock for FakeClock {
-        fn wall(&self) -> Timestamp {
-            Timestamp::UNIX_EPOCH
-        }
-        fn monotonic(&self) -> Duration {
-            *self.0.lock().unwrap()
-        }
-        fn sleep(&self, pause: Duration) {
-            *self.0.lock().unwrap() += pause;
-        }
-        fn random(&self) -> u64 {
-            0
-        }
-    }
 
     /// Answers each poll at once with 64 commands.
     struct Flood;
@@ -163,7 +144,7 @@ mod tests {
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
         let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
-        let clock = Arc::new(FakeClock::default());
+        let clock = Arc::new(HandClock::default());
         let contact = Arc::new(Contact::default());
         let mut poller = Poller {
             gateway: Gateway::new(Arc::new(Flood), clock.clone(), contact),

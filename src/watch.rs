@@ -185,29 +185,10 @@ impl Watcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::HandClock;
     use crate::http::{Http, HttpError, Request, Response};
-    use jiff::Timestamp;
     use std::io::Cursor;
-    use std::sync::Mutex;
     use std::sync::mpsc::sync_channel;
-
-    #[derive(Default)]
-    struct FakeClock(Mutex<Duration>);
-
-    impl Clock for FakeClock {
-        fn wall(&self) -> Timestamp {
-            Timestamp::UNIX_EPOCH
-        }
-        fn monotonic(&self) -> Duration {
-            *self.0.lock().unwrap()
-        }
-        fn sleep(&self, pause: Duration) {
-            *self.0.lock().unwrap() += pause;
-        }
-        fn random(&self) -> u64 {
-            0
-        }
-    }
 
     /// Lists, and refuses to watch, as a Role does that has only the one verb.
     struct NoWatch;
@@ -226,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_list_that_works_does_not_hide_a_watch_that_does_not() {
-        let clock = Arc::new(FakeClock::default());
+        let clock = Arc::new(HandClock::default());
         let (leader, events) = sync_channel(1_000);
         let mut watcher = Watcher {
             kube: Kube::new(Arc::new(NoWatch), "navin-platform", Duration::from_secs(5)),

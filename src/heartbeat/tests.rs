@@ -1,53 +1,29 @@
 //! Pulses on a clock that the test holds.
 
 use super::*;
+use crate::clock::HandClock;
 use crate::http::Method;
 use std::io::Cursor;
-use std::sync::Mutex;
-
-#[derive(Default)]
-struct FakeClock(Mutex<Duration>);
-
-impl FakeClock {
-    fn advance(&self, seconds: u64) {
-        *self.0.lock().unwrap() += Duration::from_secs(seconds);
-    }
-}
-
-impl Clock for FakeClock {
-    fn wall(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-    }
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().unwrap()
-    }
-    fn sleep(&self, pause: Duration) {
-        *self.0.lock().unwrap() += pause;
-    }
-    fn random(&self) -> u64 {
-        0
-    }
-}
 
 /// Answers each request after 40 s, and its body is read after 40 more.
-struct Slow(Arc<FakeClock>);
+struct Slow(Arc<HandClock>);
 
 impl Http for Slow {
     fn send(&self, _: &Request) -> Result<Response, HttpError> {
-        self.0.advance(40);
+        self.0.advance(Duration::from_secs(40));
         let body = Box::new(Cursor::new(b"{}".to_vec()));
         Ok(Response { status: 200, retry_after: None, date: None, body })
     }
 }
 
 struct Bench {
-    clock: Arc<FakeClock>,
+    clock: Arc<HandClock>,
     heart: Heart,
 }
 
 impl Bench {
     fn new() -> Self {
-        let clock = Arc::new(FakeClock::default());
+        let clock = Arc::new(HandClock::default());
         let pulse = |name, longest| Pulse::new(name, Duration::from_secs(longest), clock.clone());
         let heart = Heart {
             dir: PathBuf::new(),
@@ -61,7 +37,7 @@ impl Bench {
 
     /// The line of `health` after so many more seconds.
     fn after(&self, seconds: u64) -> Result<(), String> {
-        self.clock.advance(seconds);
+        self.clock.advance(Duration::from_secs(seconds));
         let text = self.heart.look(Duration::ZERO).to_json();
         Health::judge(text.as_bytes(), Duration::ZERO).map(drop).map_err(|why| why.to_string())
     }
@@ -87,7 +63,7 @@ fn a_thread_that_hangs_is_named_after_its_own_limit() {
 #[test]
 fn a_leader_that_hangs_is_named_and_not_those_who_wait_for_it() {
     let bench = Bench::new();
-    bench.clock.advance(100);
+    bench.clock.advance(Duration::from_secs(100));
     bench.heart.leader.took_events();
     bench.heart.leader.monotonic();
     bench.poll().monotonic();
@@ -104,7 +80,7 @@ fn a_leader_that_hangs_is_named_and_not_those_who_wait_for_it() {
 fn a_thread_is_heard_by_its_clock_its_sleeps_its_requests_and_what_it_reads() {
     let bench = Bench::new();
     let silent = || bench.poll().heard(bench.clock.monotonic(), None).silent_ms;
-    bench.clock.advance(50);
+    bench.clock.advance(Duration::from_secs(50));
     assert_eq!(silent(), 50_000);
     bench.poll().monotonic();
     assert_eq!(silent(), 0);
@@ -115,7 +91,7 @@ fn a_thread_is_heard_by_its_clock_its_sleeps_its_requests_and_what_it_reads() {
         Request { method: Method::Get, path: "/".into(), body: None, timeout: Duration::ZERO, limit: 9 };
     let response = http.send(&request).unwrap();
     assert_eq!(silent(), 0, "an answer came");
-    bench.clock.advance(40);
+    bench.clock.advance(Duration::from_secs(40));
     assert_eq!(response.bytes().unwrap(), b"{}");
     assert_eq!(silent(), 0, "and was read");
 }

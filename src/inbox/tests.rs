@@ -3,6 +3,7 @@
 mod scans;
 
 use super::*;
+use crate::clock::HandClock;
 use crate::event::Filed;
 use crate::folder::Stamp;
 use crate::leadership::Tenure;
@@ -18,25 +19,6 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Mutex, MutexGuard};
 
 #[derive(Default)]
-struct FakeClock(Mutex<Duration>);
-
-impl Clock for FakeClock {
-    fn wall(&self) -> Timestamp {
-        let passed = jiff::SignedDuration::try_from(self.monotonic()).unwrap();
-        Timestamp::UNIX_EPOCH + passed
-    }
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().unwrap()
-    }
-    fn sleep(&self, _: Duration) {
-        panic!("a step waits for nothing");
-    }
-    fn random(&self) -> u64 {
-        0
-    }
-}
-
-#[derive(Default)]
 struct Files {
     held: BTreeMap<String, (Entry, Vec<u8>)>,
     version: u64,
@@ -45,7 +27,7 @@ struct Files {
     read_only: bool,
     unlistable: bool,
     /// How long the next scan takes, and by which clock.
-    stalls: Option<(Arc<FakeClock>, Duration)>,
+    stalls: Option<(Arc<HandClock>, Duration)>,
 }
 
 #[derive(Clone, Default)]
@@ -77,7 +59,7 @@ impl Folder for FakeFolder {
         let mut files = self.lock();
         files.scans += 1;
         if let Some((clock, long)) = files.stalls.take() {
-            *clock.0.lock().unwrap() += long;
+            clock.advance(long);
         }
         if files.unlistable {
             return Err(io::Error::other("too many open files"));
@@ -111,7 +93,7 @@ impl Folder for FakeFolder {
 struct Bench {
     inbox: Inbox,
     folder: FakeFolder,
-    clock: Arc<FakeClock>,
+    clock: Arc<HandClock>,
     permit: Arc<Permit>,
     desk: Arc<Desk>,
     events: Receiver<Event>,
@@ -126,7 +108,7 @@ impl Bench {
     }
 
     fn following() -> Self {
-        let (clock, permit) = (Arc::new(FakeClock::default()), Arc::new(Permit::default()));
+        let (clock, permit) = (Arc::new(HandClock::default()), Arc::new(Permit::default()));
         let (folder, desk) = (FakeFolder::default(), Arc::new(Desk::default()));
         let (leader, events) = sync_channel(4);
         let seen: Arc<dyn Clock> = clock.clone();
@@ -163,7 +145,7 @@ impl Bench {
             if now >= end {
                 return filed;
             }
-            *self.clock.0.lock().unwrap() = end.min(now + pause);
+            self.clock.set(end.min(now + pause));
         }
     }
 
@@ -382,7 +364,7 @@ fn where_the_leader_is_busy_a_file_waits_in_the_folder() {
     }
     bench.folder.put("a.json", b"{}");
     bench.inbox.step();
-    *bench.clock.0.lock().unwrap() += SECOND;
+    bench.clock.advance(SECOND);
     bench.inbox.step();
     assert_eq!(bench.folder.lock().reads, ["a.json"]);
     assert_eq!(bench.events.try_iter().count(), held);

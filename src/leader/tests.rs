@@ -2,6 +2,7 @@
 //! inbox beside the gateway. What the real ones do is in the scenarios.
 
 use super::*;
+use crate::clock::HandClock;
 use crate::elector::Elector;
 use crate::event::Filed;
 use crate::http::{Http, HttpError, Method, Request, Response};
@@ -10,7 +11,6 @@ use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
 use crate::rules::vectors::{apply, sign, test_pem};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ mod upkeep;
 #[derive(Default)]
 struct FakeApi {
     objects: Mutex<(BTreeMap<String, Value>, u64)>,
-    clock: Arc<FakeClock>,
+    clock: Arc<HandClock>,
     /// How long each call takes.
     latency: Mutex<Duration>,
     /// Paths that end so are answered 500.
@@ -50,7 +50,7 @@ impl FakeApi {
 impl Http for FakeApi {
     fn send(&self, request: &Request) -> Result<Response, HttpError> {
         let path = request.path.split('?').next().unwrap().to_owned();
-        *self.clock.0.lock().unwrap() += *self.latency.lock().unwrap();
+        self.clock.advance(*self.latency.lock().unwrap());
         self.calls.lock().unwrap().push((request.method, path.clone()));
         if self.broken.lock().unwrap().is_some_and(|end| path.ends_with(end)) {
             let body = Box::new(Cursor::new(b"{}".to_vec()));
@@ -81,22 +81,6 @@ impl Http for FakeApi {
     }
 }
 
-#[derive(Default)]
-struct FakeClock(Mutex<Duration>);
-
-impl Clock for FakeClock {
-    fn wall(&self) -> Timestamp {
-        "2026-11-30T12:00:00Z".parse().unwrap()
-    }
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().unwrap()
-    }
-    fn sleep(&self, _: Duration) {}
-    fn random(&self) -> u64 {
-        0
-    }
-}
-
 /// An API server with a Lease that `a_1` holds.
 fn with_lease() -> FakeApi {
     let api = FakeApi::default();
@@ -110,7 +94,7 @@ fn with_lease() -> FakeApi {
 struct Bench {
     leader: Leader,
     api: Arc<FakeApi>,
-    clock: Arc<FakeClock>,
+    clock: Arc<HandClock>,
     permit: Arc<Permit>,
     desk: Arc<Desk>,
     outbox: Arc<outbox::Queue>,
@@ -157,7 +141,7 @@ impl Bench {
     }
 
     fn advance(&mut self, by: Duration) {
-        *self.clock.0.lock().unwrap() += by;
+        self.clock.advance(by);
         self.leader.work();
     }
 
@@ -210,7 +194,7 @@ fn a_leader_that_is_offline_for_ten_minutes_hands_the_lease_over_for_a_moment() 
 
 #[test]
 fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
-    let (clock, permit): (Arc<FakeClock>, Arc<Permit>) = (Arc::default(), Arc::default());
+    let (clock, permit): (Arc<HandClock>, Arc<Permit>) = (Arc::default(), Arc::default());
     let (events, _events) = sync_channel(8);
     let seconds = Duration::from_secs;
     let kube = Kube::new(Arc::new(with_lease()), "navin-platform", seconds(5));
@@ -220,10 +204,10 @@ fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
     elector.step();
     let tenure = permit.tenure(clock.monotonic()).expect("from itself it takes over at once");
     permit.resign(seconds(10));
-    *clock.0.lock().unwrap() = seconds(15);
+    clock.set(seconds(15));
     elector.step();
     assert_eq!((holder(), permit.tenure(clock.monotonic())), (json!(""), None), "released");
-    *clock.0.lock().unwrap() = seconds(17);
+    clock.set(seconds(17));
     elector.step();
     let again = permit.tenure(clock.monotonic()).expect("nobody took it");
     assert!(again.transitions > tenure.transitions);
@@ -232,6 +216,6 @@ fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
 #[test]
 fn the_leader_wakes_when_the_link_is_to_change() {
     let mut bench = Bench::new();
-    *bench.clock.0.lock().unwrap() = Duration::from_secs(118);
+    bench.clock.set(Duration::from_secs(118));
     assert_eq!(bench.leader.work(), Duration::from_secs(2));
 }

@@ -1,29 +1,13 @@
 //! What is written of what is noted, with an API server that counts and a clock that the test holds.
 
 use super::*;
+use crate::clock::HandClock;
 use crate::http::{Http, HttpError, Method, Request, Response};
-use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::io::Cursor;
 
-#[derive(Default)]
-struct FakeClock(Mutex<Duration>);
-
-impl Clock for FakeClock {
-    fn wall(&self) -> Timestamp {
-        Timestamp::UNIX_EPOCH
-    }
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().unwrap()
-    }
-    fn sleep(&self, _: Duration) {
-        panic!("a step waits for nothing");
-    }
-    fn random(&self) -> u64 {
-        // The pause after failures becomes half a minute.
-        28_999
-    }
-}
+/// With this chance the pause after failures becomes half a minute.
+const HALF_A_MINUTE: u64 = 28_999;
 
 /// Answers every write with this status, and keeps what was asked.
 #[derive(Default)]
@@ -44,13 +28,16 @@ impl Http for FakeApi {
 struct Bench {
     crier: Crier,
     notices: Arc<Notices>,
-    clock: Arc<FakeClock>,
+    clock: Arc<HandClock>,
     api: Arc<FakeApi>,
 }
 
 impl Bench {
     fn new() -> Self {
-        let (clock, api) = (Arc::new(FakeClock::default()), Arc::new(FakeApi::default()));
+        let (clock, api) = (
+            Arc::new(HandClock { random: HALF_A_MINUTE, ..HandClock::default() }),
+            Arc::new(FakeApi::default()),
+        );
         *api.status.lock().unwrap() = 200;
         let notices = Arc::new(Notices::default());
         let kube = Kube::new(api.clone(), "navin-platform", Duration::from_secs(5));
@@ -66,10 +53,10 @@ impl Bench {
             let pause = self.crier.step();
             let now = self.clock.monotonic();
             if now + pause >= end {
-                *self.clock.0.lock().unwrap() = end;
+                self.clock.set(end);
                 return self.api.asked.lock().unwrap().len() - before;
             }
-            *self.clock.0.lock().unwrap() += pause;
+            self.clock.advance(pause);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The order of receipts over an outage, with a gateway that answers as the test says.
 
 use super::*;
+use crate::clock::HandClock;
 use crate::gateway::Contact;
 use crate::http::{Http, HttpError, Request, Response};
 use crate::rules::messages::{Source, Stamp};
@@ -9,22 +10,6 @@ use crate::rules::vectors::{apply, sign, test_pem};
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::sync::mpsc::{Receiver, sync_channel};
-
-#[derive(Default)]
-struct FakeClock(Mutex<Duration>);
-
-impl Clock for FakeClock {
-    fn wall(&self) -> jiff::Timestamp {
-        jiff::Timestamp::UNIX_EPOCH
-    }
-    fn monotonic(&self) -> Duration {
-        *self.0.lock().unwrap()
-    }
-    fn sleep(&self, _: Duration) {}
-    fn random(&self) -> u64 {
-        7_777_777
-    }
-}
 
 #[derive(Default)]
 struct FakeGateway {
@@ -52,13 +37,16 @@ impl Http for FakeGateway {
 struct Bench {
     outbox: Outbox,
     gateway: Arc<FakeGateway>,
-    clock: Arc<FakeClock>,
+    clock: Arc<HandClock>,
     acknowledged: Receiver<Event>,
 }
 
 impl Bench {
     fn new(receipts: u64) -> Self {
-        let (gateway, clock) = (Arc::new(FakeGateway::default()), Arc::new(FakeClock::default()));
+        let (gateway, clock) = (
+            Arc::new(FakeGateway::default()),
+            Arc::new(HandClock { random: 7_777_777, ..HandClock::default() }),
+        );
         let queue = Arc::new(Queue::default());
         let (leader, acknowledged) = sync_channel(64);
         let client = Gateway::new(gateway.clone(), clock.clone(), Arc::new(Contact::default()));
@@ -76,7 +64,7 @@ impl Bench {
             if now >= end {
                 return;
             }
-            *self.clock.0.lock().unwrap() = end.min(now + pause);
+            self.clock.set(end.min(now + pause));
         }
     }
 }

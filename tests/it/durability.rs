@@ -7,23 +7,30 @@ use crate::lab::{
     BOUND, POD, add_finalizer, let_go, live, outcome, queue, record, state, succeeded, until_accepted,
 };
 use crate::wired::{COMPONENTS, RECEIPTS, STATE, Wired, writes_component};
-use navin_test_support::{Exchange, Fate, Gate, Proxy, Wire, until};
+use navin_test_support::{Agent, Exchange, Fate, Gate, Proxy, Wire, World, until};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-// solankiharsh2837/wolverine-db#1: nonces only in memory, and an approval was good again after a restart.
-#[test]
-fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
-    let scripted = Scripted::start("replay", &json!({ "lease_duration_s": 3 }));
-    let (world, wire) = (&scripted.world, Wire::new());
+/// A leader whose calls to the API server go over a wire that the scenario holds. The agent ends before the proxy.
+fn leading_over_a_proxy(world: &World) -> (Wire, Proxy, Agent) {
+    let wire = Wire::new();
     let proxy = Proxy::of_api_server(world.cluster, POD, &wire);
     let mut options = world.agent_options(POD);
     options.kube_api = Some(proxy.url());
     let agent = world.agent_with(options);
     agent.wait_leads(&world.namespace, BOUND);
+    (wire, proxy, agent)
+}
+
+// solankiharsh2837/wolverine-db#1: nonces only in memory, and an approval was good again after a restart.
+#[test]
+fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
+    let scripted = Scripted::start("replay", &json!({ "lease_duration_s": 3 }));
+    let world = &scripted.world;
+    let (wire, _proxy, agent) = leading_over_a_proxy(world);
 
     // Killed before the write, and after it.
     for (number, after) in [(1, false), (2, true)] {
@@ -297,12 +304,8 @@ fn receipts_that_wait_survive_broken_connections_and_a_death_and_arrive_once_eac
 #[test]
 fn a_state_write_of_the_former_process_does_not_land_after_a_restart_in_the_same_pod() {
     let scripted = Scripted::start("term", &json!({ "lease_duration_s": 3 }));
-    let (world, wire) = (&scripted.world, Wire::new());
-    let proxy = Proxy::of_api_server(world.cluster, POD, &wire);
-    let mut options = world.agent_options(POD);
-    options.kube_api = Some(proxy.url());
-    let agent = world.agent_with(options);
-    agent.wait_leads(&world.namespace, BOUND);
+    let world = &scripted.world;
+    let (wire, _proxy, agent) = leading_over_a_proxy(world);
     let holder = agent.holder();
 
     // The former process finds that the command failed, and is killed with the record of it on the wire.

@@ -57,7 +57,7 @@ fn what_cannot_be_judged_now_comes_again_and_does_not_hold_up_others() {
     }
     let before = bench.folder.lock().reads.len();
     bench.inbox.step();
-    *bench.clock.0.lock().unwrap() += 2 * SECOND;
+    bench.clock.advance(2 * SECOND);
     bench.inbox.step();
     let next = bench.folder.lock().reads.split_off(before);
     assert_eq!(next[..5], ["20.json", "21.json", "22.json", "23.json", "24.json"]);
