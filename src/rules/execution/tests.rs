@@ -586,6 +586,9 @@ fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
         recovered_apply(),
         [(Reads(late, Some(ours("u1", "5", 3, 2))), "applied u1 generation 3 changed true")],
     );
+    // Our marks were taken off by a hand, and the spec stands: as long as a write may have been ours.
+    let unmarked = object("u1", "5", 3, 2);
+    play(recovered_apply(), [(Reads(late, Some(unmarked)), "applied u1 generation 3 changed false")]);
     play(recovered_delete(), [(Reads(late, None), "deleted existed false finalizing false")]);
     let mut kept = recovered_delete();
     kept.execution.note_kept();

@@ -190,7 +190,11 @@ impl Checker {
         let stands = story.name.as_ref().is_some_and(|name| self.stands.contains(name));
         let status = receipt["status"].as_str().unwrap_or("");
         let lie = match (status, story.operation.as_str()) {
-            ("succeeded", "managedcomponent.apply") => story.creates + story.replaces == 0,
+            ("succeeded", "managedcomponent.apply") => {
+                // What stood already, whoever wrote it, is not written again after the window.
+                let stood = receipt["result"]["changed"] == false;
+                story.creates + story.replaces == 0 && !stood
+            }
             ("succeeded", "managedcomponent.delete") => !story.gone,
             ("succeeded", _) => false,
             // After a delete that landed, a late create of another command may have brought the object back.
