@@ -31,14 +31,15 @@ pub(crate) fn kustomize(site: &Site) -> String {
         site.api.get(&path).1["metadata"]["generation"].clone()
     };
     let before = generation();
-    let said = site.sh(&format!(
+    // `diff` fails where there is a difference; `apply` calls some kinds configured all the same.
+    site.sh(&format!(
         "rm -rf $NODE_DIR/deploy && cp -r deploy $NODE_DIR/
         sed -i 's|newName: .*|newName: {image_name}|; s|digest: .*|digest: {digest}|' \
             $NODE_DIR/deploy/kustomization.yaml
+        kubectl diff -k $NODE_DIR/deploy
         kubectl apply -k $NODE_DIR/deploy"
     ));
-    assert_eq!(generation(), before, "{said}");
-    assert!(said.lines().all(|line| line.ends_with(" unchanged")), "{said}");
+    assert_eq!(generation(), before);
     String::new()
 }
 
