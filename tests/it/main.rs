@@ -2,12 +2,13 @@
 //!
 //! [`lab`], [`inbox_lab`] and [`doctor_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
 //! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
-//! calls or the network are to be broken. The rest is one theme a module.
+//! calls or the network are to be broken; [`mount`] is a folder as the kubelet makes one. The rest is one theme a module.
 
 mod doctor_lab;
 mod gateway;
 mod inbox_lab;
 mod lab;
+mod mount;
 mod proxy;
 mod signer;
 mod webhook;
@@ -37,3 +38,4 @@ mod rights;
 mod rotation;
 mod schema;
 mod state;
+mod token;

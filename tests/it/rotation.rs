@@ -1,60 +1,17 @@
 //! A re-issued identity is taken from the mounted files without a restart; what does not verify is not.
 
 use crate::lab::{BOUND, POD, applied};
+use crate::mount::Mount;
 use crate::signer::Signer;
 use navin_test_support::{Agent, Identity, World, until};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 
-/// An identity folder as the kubelet mounts a Secret: the names are links through `..data`, which is swapped.
-struct Mount {
-    folder: PathBuf,
-    versions: u32,
-}
-
-impl Mount {
-    fn new(world: &World) -> Self {
-        let mut mount = Self { folder: world.folder().join("mounted"), versions: 0 };
-        fs::create_dir_all(&mount.folder).expect("the mount");
-        for name in ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"] {
-            symlink(format!("..data/{name}"), mount.folder.join(name)).expect("a link");
-        }
-        let files =
-            fs::read_dir(&world.identity_dir).expect("the identity").map(|file| file.expect("a file"));
-        let files: Vec<PathBuf> = files.map(|file| file.path()).collect();
-        mount.swap(|version| {
-            for file in &files {
-                fs::copy(file, version.join(file.file_name().expect("a name"))).expect("a copy");
-            }
-        });
-        mount
-    }
-
-    /// Swaps in what `fill` puts into a new version.
-    fn swap(&mut self, fill: impl FnOnce(&std::path::Path)) {
-        self.versions += 1;
-        let name = format!("..v{}", self.versions);
-        let version = self.folder.join(&name);
-        fs::create_dir_all(&version).expect("a version");
-        fill(&version);
-        let link = self.folder.join("..data_tmp");
-        symlink(&name, &link).expect("a link");
-        fs::rename(link, self.folder.join("..data")).expect("the swap");
-    }
-
-    /// Swaps in the files of now but for one, which `change` changes.
-    fn swap_one(&mut self, name: &str, change: impl FnOnce(String) -> String) {
-        let before = self.folder.join(format!("..v{}", self.versions));
-        self.swap(|version| {
-            for file in fs::read_dir(before).expect("a version").map(|file| file.expect("a file")) {
-                fs::copy(file.path(), version.join(file.file_name())).expect("a copy");
-            }
-            let text = fs::read_to_string(version.join(name)).expect("the file");
-            fs::write(version.join(name), change(text)).expect("the file");
-        });
-    }
+fn mount(world: &World) -> Mount {
+    let names = ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"];
+    let read =
+        |name| (name, fs::read_to_string(world.identity_dir.join(name)).expect("a file of the identity"));
+    Mount::new(world.folder().join("mounted"), &names.map(read))
 }
 
 fn agent(world: &World, mount: &Mount) -> Agent {
@@ -74,7 +31,7 @@ fn wait_line(agent: &Agent, text: &str) {
 #[test]
 fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
     let world = World::start("rotation", &json!({}));
-    let mut mount = Mount::new(&world);
+    let mut mount = mount(&world);
     let agent = agent(&world, &mount);
     applied(&world, "before", &json!({}));
     let pid = agent.process().pid();
@@ -92,7 +49,7 @@ fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
 fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_running_one_kept() {
     let world = World::start("rotation-odd", &json!({}));
     let signer = Signer::of_manager(&world);
-    let mut mount = Mount::new(&world);
+    let mut mount = mount(&world);
     let agent = agent(&world, &mount);
     applied(&world, "before", &json!({}));
     let resigned = |text: &str, change: &dyn Fn(&mut Value)| {
