@@ -4,6 +4,7 @@
 //! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated
 //! here: what an unanswered one means is the caller's decision.
 
+mod limited;
 mod pem;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ mod tests;
 pub use pem::{check_issued, check_issuers, check_key_pair, first_certificate};
 
 use crate::token::TokenFile;
+use limited::Limited;
 use pem::{certificates, client_certificate};
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -249,25 +251,8 @@ impl Http for HttpsClient {
             status: answer.status().as_u16(),
             retry_after: header("retry-after"),
             date: header("date"),
-            body: Box::new(Limited { inner: answer.into_body().into_reader(), left: request.limit }),
+            body: Box::new(Limited::new(answer.into_body().into_reader(), request)),
         })
-    }
-}
-
-/// A reader that fails, rather than ends, at its limit: a cut text must not pass for a whole one.
-struct Limited<R> {
-    inner: R,
-    left: u64,
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.left = self
-            .left
-            .checked_sub(u64::try_from(read).unwrap_or(u64::MAX))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "the body is larger than allowed"))?;
-        Ok(read)
     }
 }
 

@@ -14,6 +14,7 @@ mod signer;
 mod webhook;
 mod wired;
 
+mod certificate;
 mod components;
 mod crash;
 mod doctor;
@@ -29,8 +30,10 @@ mod inbox_folder;
 mod inventory;
 mod lifecycle;
 mod lists;
+mod network;
 mod offline;
 mod one_leader;
+mod overload;
 mod pid_one;
 mod receipts;
 mod refusals;
