@@ -124,7 +124,7 @@ fn service_url(host: &str, port: &str) -> Result<String, Fatal> {
 }
 
 /// Lines of `time LEVEL target message` on standard error; the libraries' own only from WARN.
-fn start_logging() {
+pub(crate) fn start_logging() {
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
     env_logger::Builder::new()
         .parse_filters(&filter)
