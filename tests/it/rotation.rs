@@ -1,6 +1,7 @@
 //! A re-issued identity is taken from the mounted files without a restart; what does not verify is not.
 
-use crate::lab::{BOUND, POD, applied};
+use crate::inbox_lab::{self, answer, id, signed};
+use crate::lab::{BOUND, POD, applied, outcome, queue, succeeded};
 use crate::mount::Mount;
 use crate::signer::Signer;
 use navin_test_support::{Agent, Identity, World, until};
@@ -79,4 +80,40 @@ fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_runni
     until("an Event that says so", BOUND, || {
         world.namespace.events().into_iter().find(|event| event["reason"] == "IdentityRejected")
     });
+}
+
+/// open-cluster-management-io/argocd-pull-integration#222, scitix/siclaw#540: dark after each rotation.
+#[test]
+fn of_a_pair_of_which_one_half_is_new_the_old_one_is_kept_and_what_waited_goes_over_the_new_one() {
+    let world = World::start("rotation-half", &json!({}));
+    let mut mount = mount(&world);
+    let mut options = inbox_lab::options(&world, POD);
+    options.identity_dir.clone_from(&mount.folder);
+    let agent = world.agent_with(options);
+    wait_line(&agent, "link=online");
+    let issued = reissue(&world, &json!({}));
+    let old_key = fs::read_to_string(mount.folder.join("tls.key")).expect("the key");
+    mount.swap(|version| {
+        issued.write(version);
+        fs::write(version.join("tls.key"), old_key).expect("the old key");
+    });
+    wait_line(&agent, "tls.key: expected the key of the certificate in tls.crt, found another");
+    // The old identity is revoked: a receipt waits, and so does a command.
+    let filed = signed(&world, "inventory.report", &json!({}));
+    assert_eq!(answer(&agent, "filed", &filed)["status"], "succeeded");
+    let queued = queue(&world, "managedcomponent.apply", &json!({ "name": "c", "spec": {} }));
+    wait_line(&agent, "poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"");
+    let shown = world.manager.command_status(world.cluster_id(), id(&filed));
+    assert!(shown["receipt"].is_null(), "{shown}");
+    let (pid, transitions) = (agent.process().pid(), transitions(&world));
+    mount.swap(|version| issued.write(version));
+    wait_line(&agent, "identity taken");
+    succeeded(&outcome(&world, &queued));
+    assert_eq!(succeeded(&outcome(&world, id(&filed)))["source"], "inbox");
+    assert_eq!((agent.process().pid(), self::transitions(&world)), (pid, transitions));
+    assert!(agent.process().is_running());
+}
+
+fn transitions(world: &World) -> Value {
+    world.namespace.lease().expect("a Lease")["spec"]["leaseTransitions"].clone()
 }
