@@ -14,6 +14,7 @@ mod signer;
 mod webhook;
 mod wired;
 
+mod canary;
 mod certificate;
 mod components;
 mod crash;
