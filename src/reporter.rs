@@ -54,6 +54,8 @@ pub struct Reporter {
 #[derive(Default)]
 pub struct Progress {
     due: Duration,
+    /// The manager is to be left alone until then: it said so.
+    not_before: Duration,
     /// When the last report was sent.
     sent: Option<Duration>,
     backoff: Backoff,
@@ -91,7 +93,7 @@ impl Reporter {
         }
         if shown.status_changed && self.progress.backoff.failures() == 0 {
             let soon = self.progress.sent.map_or(now, |sent| sent.saturating_add(LEAST));
-            self.progress.due = self.progress.due.min(soon);
+            self.progress.due = self.progress.due.min(soon).max(self.progress.not_before);
         }
         let asked = shown.asked != self.progress.answered;
         if now < self.progress.due && !asked {
@@ -105,6 +107,9 @@ impl Reporter {
             if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
+        }
+        if now < self.progress.not_before {
+            return self.progress.not_before.saturating_sub(now);
         }
         let mut report = self.report(&shown, wall, since, &state);
         set(&mut report, "inventory_revision", json!(revision));
@@ -147,8 +152,12 @@ impl Reporter {
             Err(error) => {
                 log::debug!("report kept error={error}");
                 let told = error.retry_after(self.clock.wall());
-                let random = self.clock.random();
-                told.unwrap_or_else(|| self.progress.backoff.next(random))
+                // Counted also where the manager says itself how long: a change of a status is no reason then.
+                let own = self.progress.backoff.next(self.clock.random());
+                if let Some(told) = told {
+                    self.progress.not_before = self.clock.monotonic().saturating_add(told);
+                }
+                told.unwrap_or(own)
             }
         }
     }

@@ -1,9 +1,10 @@
 //! What is between the agent and its peers: a firewall that forgets, and a proxy that answers in the manager's
 //! place.
 
+use crate::inbox_lab;
 use crate::lab::{BOUND, POD, applied, queue, succeeded};
 use crate::proxy::Proxy;
-use crate::wired::{COMMANDS, Wired};
+use crate::wired::{COMMANDS, RECEIPTS, REPORT, Wired};
 use navin_test_support::{AgentOptions, Call, Exchange, Fate, Server, World, until};
 use serde_json::json;
 use std::thread;
@@ -102,4 +103,52 @@ fn an_answer_of_the_manager_beyond_the_limit_is_named_and_does_not_stop_the_agen
     let log = replica.agent.process().stderr_text();
     let named = "the answer to /v1/cluster-agent/commands is larger than 5242880 bytes";
     assert_eq!(log.matches(named).count(), 1, "once a minute: {log}");
+}
+
+/// A change of the component's status, as its operator makes it.
+fn change_status(world: &World, number: u64) {
+    let path = format!("{}/status", world.namespace.component_path("c"));
+    let (status, answer) = world.cluster.admin().patch(&path, &json!({ "status": { "number": number } }));
+    assert_eq!(status, 200, "{answer}");
+}
+
+/// kubernetes/kubernetes#34938, at the other side: nobody asks sooner than the manager wants, whatever happens.
+#[test]
+fn a_manager_that_asks_to_be_left_alone_gets_no_poll_receipt_or_report_meanwhile() {
+    let wired = Wired::start("left-alone", &json!({ "poll_wait_s": 1 }));
+    let replica = wired.replica_as(POD, |options| AgentOptions {
+        inbox: Some(wired.world.folder().join("inbox")),
+        ..options
+    });
+    applied(&wired.world, "c", &json!({}));
+    wired.wire.rule(|call: &Call, reply| match reply {
+        None if call.server == Server::Gateway => {
+            Fate::Answer { status: 429, body: "{}".to_owned(), retry_after_s: Some(6) }
+        }
+        _ => Fate::Pass,
+    });
+    let (from, mut number) = (wired.wire.len(), 0);
+    let times = |end: &str| -> Vec<Instant> {
+        let wire = wired.wire.since(from);
+        wire.iter().filter(|e| e.call.resource().ends_with(end)).map(|e| e.call.at).collect()
+    };
+    // A receipt, a report that is asked for, and reasons to report all the while.
+    inbox_lab::put(&replica.agent, "first", wired.signer.sign(&wired.signer.inventory(900)).to_string());
+    until("two calls of each kind", BOUND, || {
+        number += 1;
+        change_status(&wired.world, number);
+        if number == 20 {
+            let again = wired.signer.sign(&wired.signer.inventory(901));
+            inbox_lab::put(&replica.agent, "second", again.to_string());
+        }
+        thread::sleep(Duration::from_millis(100));
+        [COMMANDS, RECEIPTS, REPORT].iter().all(|end| times(end).len() >= 2).then_some(())
+    });
+    for end in [COMMANDS, RECEIPTS, REPORT] {
+        let times = times(end);
+        let paced = times.is_sorted_by(|one, next| next.duration_since(*one) >= Duration::from_millis(5_900));
+        assert!(paced, "{end}: {:?}", times.iter().map(|at| at.duration_since(times[0])).collect::<Vec<_>>());
+    }
+    wired.wire.pass_all();
+    assert_eq!(inbox_lab::receipt(&replica.agent, "second")["status"], "succeeded");
 }
