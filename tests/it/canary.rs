@@ -7,11 +7,12 @@ use crate::inbox_lab::{self, put, receipt, wait_log};
 use crate::lab::{BOUND, POD, applied, patch};
 use crate::signer::Signer;
 use crate::wired::{COMMANDS, RECEIPTS, REPORT, Replica, Wired};
-use navin_test_support::{AgentOptions, Call, Exchange, Fate, Server, World, until};
+use navin_test_support::{Agent, AgentOptions, Call, Exchange, Fate, Server, World, cargo_binary, until};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -103,6 +104,28 @@ fn loud(mut options: AgentOptions) -> AgentOptions {
     options
 }
 
+/// What `verify` says of a command, on both outputs.
+fn verdict(world: &World, text: &str) -> String {
+    let file = world.folder().join("command.json");
+    fs::write(&file, text).expect("a file");
+    let mut command = Command::new(cargo_binary("navin-cluster-agent"));
+    command.arg("verify").arg(&file).arg("--identity-dir").arg(&world.identity_dir).env("RUST_LOG", LOUD);
+    let output = command.output().expect("verify runs");
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
+}
+
+/// Where the harness keeps what the manager printed when it made them.
+fn operators_tokens(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("the scenario's folder");
+    let found = entries.map(|entry| entry.expect("an entry").path());
+    let printed = |path: &PathBuf| {
+        path.to_string_lossy().contains("manager-token-") && path.extension() == Some("stdout".as_ref())
+    };
+    let found: Vec<PathBuf> = found.filter(printed).collect();
+    assert!(!found.is_empty(), "an operator's token was made");
+    found
+}
+
 /// Both sides of the wire break in every way, one after the other.
 fn troubles(wired: &Wired, replica: &Replica) {
     for fate in [
@@ -125,19 +148,9 @@ fn troubles(wired: &Wired, replica: &Replica) {
     }
 }
 
-#[test]
-fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
-    let spec = json!({ "password": CANARY, CANARY: { "nested": [CANARY] } });
-    let wired = Wired::over(World::start_loud("canary", &json!({ "poll_wait_s": 1, "lease_duration_s": 3 })));
-    let world = &wired.world;
-    let replica = wired.replica_as(POD, loud);
-    let agent = &replica.agent;
-    agent.wait_leads(&world.namespace, BOUND);
-    applied(world, "kept", &spec);
-
-    // Commands that are refused, over the gateway and from the inbox.
-    let bad = bad(&wired.signer, world);
-    let left = Arc::new(Mutex::new(bad.clone()));
+/// Has commands refused, over the gateway and from the inbox; the answers in the inbox.
+fn refusals(wired: &Wired, agent: &Agent, bad: &[String]) -> Vec<Value> {
+    let left = Arc::new(Mutex::new(bad.to_vec()));
     let delivered = Arc::clone(&left);
     wired.wire.rule(move |call: &Call, reply| {
         let next =
@@ -154,10 +167,49 @@ fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
     for (number, text) in bad.iter().enumerate() {
         put(agent, &format!("bad-{number}"), text);
     }
-    let mut receipts: Vec<Value> =
+    let receipts: Vec<Value> =
         (0..bad.len()).map(|number| receipt(agent, &format!("bad-{number}"))).collect();
     until("the gateway's to be delivered", BOUND, || left.lock().expect("a lock").is_empty().then_some(()));
     assert!(receipts.iter().all(|receipt| receipt["status"] == "refused"), "{receipts:?}");
+    receipts
+}
+
+/// All that must not be found, after a run.
+fn secrets(world: &World, bad: &[String]) -> Secrets {
+    let mut secrets = Secrets(vec![]);
+    secrets.add("the spec", CANARY);
+    for name in ["agent-a.token", "agent-b.token", "doctor.token"] {
+        let token = fs::read_to_string(world.folder().join(name)).expect(name);
+        secrets.add_token(name, &token);
+    }
+    for name in operators_tokens(world.folder()) {
+        secrets.add("an operator's token", fs::read_to_string(name).expect("a token").trim());
+    }
+    secrets.add_pem(&world.identity_dir.join("tls.key"));
+    for name in ["ca.key", "server.key", "signing.key"] {
+        secrets.add_pem(&world.manager.data().join("tls").join(name));
+    }
+    let state = world.namespace.state().expect("a state");
+    assert!(state.to_string().contains(CANARY), "there was something to hide");
+    let kept = ["kept", "filed", "late"].map(|name| state["components"][name]["desired"]["envelope"].clone());
+    for envelope in bad.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok()).chain(kept) {
+        secrets.add("a signature", envelope["signature"].as_str().expect("a signature"));
+    }
+    secrets
+}
+
+#[test]
+fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
+    let spec = json!({ "password": CANARY, CANARY: { "nested": [CANARY] } });
+    let wired = Wired::over(World::start_loud("canary", &json!({ "poll_wait_s": 1, "lease_duration_s": 3 })));
+    let world = &wired.world;
+    let replica = wired.replica_as(POD, loud);
+    let agent = &replica.agent;
+    agent.wait_leads(&world.namespace, BOUND);
+    applied(world, "kept", &spec);
+
+    let bad = bad(&wired.signer, world);
+    let mut receipts = refusals(&wired, agent, &bad);
     let file = wired.signer.sign(&wired.signer.apply("filed", 910, &spec));
     receipts.push(inbox_lab::answer(agent, "good", &file));
     assert_eq!(receipts.last().map(|receipt| &receipt["status"]), Some(&json!("succeeded")));
@@ -190,22 +242,9 @@ fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
         assert_eq!(process.wait_exit(Duration::from_secs(10)), Some(0));
     }
 
-    let mut secrets = Secrets(vec![]);
-    secrets.add("the spec", CANARY);
-    for name in ["agent-a.token", "agent-b.token", "doctor.token"] {
-        let token = fs::read_to_string(world.folder().join(name)).expect(name);
-        secrets.add_token(name, &token);
-    }
-    secrets.add_pem(&world.identity_dir.join("tls.key"));
-    for name in ["ca.key", "server.key", "signing.key"] {
-        secrets.add_pem(&world.manager.data().join("tls").join(name));
-    }
-    for envelope in bad.iter().filter_map(|text| serde_json::from_str::<Value>(text).ok()).chain([file]) {
-        secrets.add("a signature", envelope["signature"].as_str().expect("a signature"));
-    }
-    let state = world.namespace.state().expect("a state").to_string();
-    assert!(state.contains(CANARY), "there was something to hide");
+    let verdicts: String = bad.iter().chain([&file.to_string()]).map(|text| verdict(world, text)).collect();
 
+    let secrets = secrets(world, &bad);
     let wire = wired.wire.since(0);
     let sent = |end: &str| -> String {
         let of = |exchange: &&Exchange| exchange.call.is("POST", end);
@@ -227,6 +266,7 @@ fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
         ("the receipts", sent(RECEIPTS)),
         ("the answers in the inbox", json!(receipts).to_string()),
         ("the reports", sent(REPORT)),
+        ("what verify says", verdicts),
         ("the bundle", String::from_utf8_lossy(&bundle.stdout).into_owned()),
     ] {
         assert!(!text.is_empty() || place.ends_with("output"), "{place} is empty");
