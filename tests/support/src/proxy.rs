@@ -184,6 +184,7 @@ fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Result<()> {
             server: inner.server,
             method: words.next().unwrap_or_default(),
             path: words.next().unwrap_or_default(),
+            bearer: request.header("authorization").and_then(|v| Some(v.strip_prefix("Bearer ")?.into())),
             body: request.body.into(),
             at: Instant::now(),
         });
@@ -191,8 +192,8 @@ fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Result<()> {
         match inner.wire.judge(&call, None, &inner.closed) {
             Verdict::Pass => {}
             Verdict::Cut => return Ok(()),
-            Verdict::Answer { status, body, retry_after_s } => {
-                give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
+            Verdict::Answer { status, kind, retry_after, body } => {
+                give(inner, &mut agent, number, &own_answer(status, kind, retry_after.as_deref(), &body))?;
                 continue;
             }
         }
@@ -217,8 +218,8 @@ fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Result<()> {
         match inner.wire.judge(&call, Some(&reply), &inner.closed) {
             Verdict::Pass => give(inner, &mut agent, number, &answer.raw)?,
             Verdict::Cut => return Ok(()),
-            Verdict::Answer { status, body, retry_after_s } => {
-                give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
+            Verdict::Answer { status, kind, retry_after, body } => {
+                give(inner, &mut agent, number, &own_answer(status, kind, retry_after.as_deref(), &body))?;
             }
         }
     }
@@ -236,10 +237,10 @@ fn give(inner: &Inner, agent: &mut ToAgent, number: usize, answer: &[u8]) -> io:
     Ok(())
 }
 
-fn own_answer(status: u16, body: &str, retry_after_s: Option<u64>) -> Vec<u8> {
-    let retry = retry_after_s.map_or_else(String::new, |seconds| format!("Retry-After: {seconds}\r\n"));
+fn own_answer(status: u16, kind: &str, retry_after: Option<&str>, body: &str) -> Vec<u8> {
+    let retry = retry_after.map_or_else(String::new, |when| format!("Retry-After: {when}\r\n"));
     format!(
-        "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\n{retry}Content-Length: {}\r\n\r\n{body}",
+        "HTTP/1.1 {status} Scripted\r\nContent-Type: {kind}\r\n{retry}Content-Length: {}\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()

@@ -29,6 +29,8 @@ pub struct Call {
     pub method: String,
     /// Path and query.
     pub path: String,
+    /// The bearer token, where it carries one.
+    pub bearer: Option<Arc<str>>,
     /// The body; empty where it was too large to be recorded.
     pub body: Arc<[u8]>,
     /// When it was read.
@@ -115,6 +117,17 @@ pub enum Fate {
         body: String,
         /// `Retry-After`, in seconds.
         retry_after_s: Option<u64>,
+    },
+    /// The agent is given this instead, as a server in between would answer.
+    Page {
+        /// HTTP status.
+        status: u16,
+        /// `Content-Type`.
+        kind: &'static str,
+        /// `Retry-After`, as it stands.
+        retry_after: Option<String>,
+        /// The body.
+        body: String,
     },
 }
 
