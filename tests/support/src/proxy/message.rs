@@ -22,6 +22,14 @@ pub(super) trait Source {
 }
 
 impl Message {
+    /// The first header of this name.
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        let head = self.raw.get(..find(&self.raw, b"\r\n\r\n")?)?;
+        let head = String::from_utf8_lossy(head).into_owned();
+        let mut found = head.split("\r\n").filter_map(|line| line.split_once(':'));
+        found.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
+    }
+
     /// Reads one message; none at the end of the connection. There is no pipelining: what follows a
     /// message before its answer is an error.
     pub(super) fn read(source: &mut impl Source) -> io::Result<Option<Self>> {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::call::{Call, Exchange, Fate, Reply};
+use super::call::{Call, Exchange, Fate, Raw, Reply};
 
 /// Most calls that are recorded; a scenario with more is not what this is for.
 const RECORDED_MOST: usize = 100_000;
@@ -34,6 +34,8 @@ pub(super) enum Verdict {
     Pass,
     Cut,
     Answer { status: u16, body: String, retry_after_s: Option<u64> },
+    Raw(Raw),
+    Bent(fn(&[u8]) -> Raw),
 }
 
 impl Wire {
@@ -136,6 +138,8 @@ impl Wire {
             Fate::Pass => Verdict::Pass,
             Fate::Cut => Verdict::Cut,
             Fate::Answer { status, body, retry_after_s } => Verdict::Answer { status, body, retry_after_s },
+            Fate::Raw(raw) => Verdict::Raw(raw),
+            Fate::Bent(bend) => Verdict::Bent(bend),
             Fate::Delay(pause) => wait(Box::new(move || (started.elapsed() >= pause).then_some(true))),
             Fate::Hold(gate) => {
                 gate.reach();

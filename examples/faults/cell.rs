@@ -1,0 +1,282 @@
+//! One row at one peer: the fault, what went on in it, and what is right or wrong afterwards.
+
+use crate::audit::Audit;
+use crate::inject::Running;
+use crate::lane::{DRIFT, FIRST, Lane, SECOND};
+use crate::rows::{Asked, Fault, Row};
+use navin_test_support::{Door, Reading, Server};
+use serde_json::{Value, json};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Most calls of both replicas in a minute that the API server is asked for: the lease threads try again every
+/// fifteenth of a term, 3 s here, and each try may be two calls.
+const API_CALLS: u64 = 2 * 2 * 300 + 300;
+/// The same for the gateway: three threads of one leader, each with pauses of at least a second.
+const GATEWAY_CALLS: u64 = 3 * 60;
+/// Most memory at rest.
+pub(crate) const RSS_KIB: u64 = 16 * 1024;
+/// Most memory ever: half of what the Deployment allows.
+pub(crate) const PEAK_KIB: u64 = 64 * 1024;
+/// How many threads and open files there may be more than before, when all is over.
+const MORE_THREADS: u64 = 2;
+const MORE_FILES: u64 = 8;
+/// Until idle connections are closed, and look-ups of names have ended.
+const SETTLED: Duration = Duration::from_secs(30);
+/// Between two looks.
+const LOOK: Duration = Duration::from_millis(50);
+
+/// What one cell of the table says.
+pub(crate) struct Cell {
+    /// From the fault's end until all was done; none where it was done before, or never.
+    pub(crate) recovered: Option<Duration>,
+    pub(crate) during: bool,
+    pub(crate) calls_per_minute: u64,
+    pub(crate) lost: u32,
+    pub(crate) doubled: u32,
+    pub(crate) takes: usize,
+    pub(crate) worst: Reading,
+    /// What is wrong.
+    pub(crate) wrong: Vec<String>,
+}
+
+impl Cell {
+    /// That of a row that could not be tried to its end.
+    pub(crate) fn failed(panic: &(dyn std::any::Any + Send)) -> Self {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+        Self {
+            recovered: None,
+            during: false,
+            calls_per_minute: 0,
+            lost: 0,
+            doubled: 0,
+            takes: 0,
+            worst: Reading::default(),
+            wrong: vec![text.unwrap_or_else(|| "it broke off".to_owned())],
+        }
+    }
+}
+
+/// The work that is under way in a row.
+struct Work {
+    first: String,
+    second: Option<String>,
+    drifted: bool,
+    spec: Value,
+    generations: [i64; 2],
+}
+
+impl Lane {
+    /// Tries a row.
+    pub(crate) fn run(&mut self, row: &Row, hold: Duration) -> Cell {
+        self.number += 1;
+        self.rest();
+        let lane = &*self;
+        let (before, pids) = (lane.readings(), lane.pids());
+        pids.into_iter().for_each(Reading::reset_peak);
+        let reaches = |peer| {
+            row.peer != peer || !matches!(row.fault, Fault::Stopped | Fault::Killed | Fault::Compacted)
+        };
+        let spec = json!({ "row": lane.number, "list": [1, { "text": "ü" }] });
+        let generations = [FIRST, SECOND].map(|name| lane.generation(name));
+        let mark = lane.wire.len();
+        let holder = lane.world.namespace.leader().unwrap_or_default();
+        let (first, gate) = lane.hold_first(row.peer, &spec);
+        let mut work = Work { first, second: None, drifted: false, spec, generations };
+
+        let from = (lane.wire.len(), lane.accepted(row.peer), lane.failures());
+        let mut fault = Running::begin(lane, &row.fault, row.peer);
+        let began = Instant::now();
+        gate.cut();
+        if reaches(Server::Gateway) {
+            work.second = Some(lane.queue(SECOND, &work.spec));
+        }
+        if reaches(Server::Api) {
+            work.drifted = true;
+            lane.drift();
+        }
+        let hold = hold.max(row.least_hold());
+        while began.elapsed() < hold {
+            fault.go_on();
+            thread::sleep(LOOK);
+        }
+        let held = began.elapsed();
+        let calls = lane.calls(row, from);
+        let during = reaches(Server::Gateway) && reaches(Server::Api) && lane.is_done(&work);
+        let mut wrong = Vec::new();
+        if row.peer == Server::Gateway && !lane.drift_is_gone() {
+            wrong.push("the drift was not repaired without the manager".to_owned());
+        }
+        fault.end();
+
+        let ended = Instant::now();
+        if work.second.is_none() {
+            work.second = Some(lane.queue(SECOND, &work.spec));
+        }
+        if !work.drifted {
+            lane.drift();
+        }
+        let bound = match row.asked {
+            Asked::Within(bound) => bound,
+            Asked::Undisturbed => Duration::ZERO,
+        };
+        while !lane.is_done(&work) && ended.elapsed() < bound {
+            thread::sleep(LOOK);
+        }
+        let done = lane.is_done(&work);
+        if !done || (row.asked == Asked::Undisturbed && !during) {
+            wrong.push(format!("not done within {} s: {}", bound.as_secs(), lane.what_is_left(&work)));
+        }
+        let recovered = (done && !during).then(|| ended.elapsed());
+        let mut cell = Cell {
+            recovered,
+            during,
+            calls_per_minute: calls * 60_000 / u64::try_from(held.as_millis()).unwrap_or(1).max(1),
+            lost: 0,
+            doubled: 0,
+            takes: 0,
+            worst: Reading::default(),
+            wrong,
+        };
+        lane.check_outcomes(&work, &mut cell);
+        lane.check_leadership(row, mark, &holder, &mut cell);
+        lane.check_readings(&before, pids, &mut cell);
+        let most = if row.peer == Server::Api { API_CALLS } else { GATEWAY_CALLS };
+        if cell.calls_per_minute > most {
+            cell.wrong
+                .push(format!("{} calls a minute, and at most {most} are right", cell.calls_per_minute));
+        }
+        cell
+    }
+
+    fn pids(&self) -> [u32; 2] {
+        [0, 1].map(|number| self.replicas[number].agent.process().pid())
+    }
+
+    fn accepted(&self, peer: Server) -> u64 {
+        self.proxies(peer).iter().map(|proxy| proxy.accepted()).sum()
+    }
+
+    /// How many calls failed without one that a proxy could see, by the replicas' logs.
+    fn failures(&self) -> usize {
+        self.count_log("no connection: ") + self.count_log("no answer: ")
+    }
+
+    /// Calls, or else what came before one: connections, or look-ups of names.
+    fn calls(&self, row: &Row, (mark, accepted, failures): (usize, u64, usize)) -> u64 {
+        let seen = self.wire.since(mark);
+        let calls = seen.iter().filter(|exchange| exchange.call.server == row.peer).count() as u64;
+        match row.fault {
+            Fault::Door(Door::Closed) | Fault::Name(_) => (self.failures() - failures) as u64,
+            Fault::Door(_) | Fault::Certificate(_) => self.accepted(row.peer) - accepted,
+            _ => calls,
+        }
+    }
+
+    fn generation(&self, name: &str) -> i64 {
+        let live = self.world.namespace.component(name).unwrap_or_default();
+        live["metadata"]["generation"].as_i64().unwrap_or(0)
+    }
+
+    fn drift_is_gone(&self) -> bool {
+        self.world.namespace.component(DRIFT).is_some_and(|live| live["spec"] == json!({ "row": 0 }))
+    }
+
+    fn shown(&self, command: &str) -> Value {
+        self.world.manager.command_status(self.world.cluster_id(), command)
+    }
+
+    fn is_done(&self, work: &Work) -> bool {
+        let ended = |command: &String| {
+            let shown = self.shown(command);
+            shown["status"] != "queued" && shown["status"] != "delivered"
+        };
+        self.drift_is_gone()
+            && self.leader().is_some()
+            && ended(&work.first)
+            && work.second.as_ref().is_some_and(ended)
+    }
+
+    fn what_is_left(&self, work: &Work) -> String {
+        let status = |command: &String| self.shown(command)["status"].to_string();
+        format!(
+            "first {}, second {}, drift {}, leader {:?}",
+            status(&work.first),
+            work.second.as_ref().map(status).unwrap_or_default(),
+            if self.drift_is_gone() { "repaired" } else { "not repaired" },
+            self.leader()
+        )
+    }
+
+    fn check_outcomes(&self, work: &Work, cell: &mut Cell) {
+        let state = self.world.namespace.state().unwrap_or_default();
+        let commands = [(FIRST, Some(&work.first)), (SECOND, work.second.as_ref())];
+        for ((name, command), before) in commands.into_iter().zip(work.generations) {
+            let Some(command) = command else { continue };
+            let shown = self.shown(command);
+            if shown["status"] != "succeeded" {
+                cell.lost += 1;
+                cell.wrong.push(format!("{name}: {} {}", shown["status"], shown["receipt"]));
+            }
+            let receipts = shown["receipts"].as_array().into_iter().flatten().map(|kept| &kept["receipt"]);
+            if receipts.filter(|receipt| receipt["recorded"] == true).any(|other| *other != shown["receipt"])
+            {
+                cell.doubled += 1;
+                cell.wrong.push(format!("{name}: two outcomes"));
+            }
+            let live = self.world.namespace.component(name).unwrap_or_default();
+            let sequence = shown["sequence"].to_string();
+            let written = &live["metadata"]["annotations"]["platform.navin.ai/sequence"];
+            let recorded = state["components"][name]["succeeded"].to_string();
+            if live["spec"] != work.spec || *written != sequence || recorded != sequence {
+                cell.wrong.push(format!("{name}: {live}, and the state says {recorded}, not {sequence}"));
+            }
+            let writes = self.generation(name) - before;
+            if writes != 1 {
+                cell.doubled += u32::from(writes > 1);
+                cell.wrong.push(format!("{name}: its spec was changed {writes} times"));
+            }
+        }
+    }
+
+    fn check_leadership(&self, row: &Row, mark: usize, holder: &str, cell: &mut Cell) {
+        let audit = Audit::of(&self.wire.since(mark), holder);
+        cell.takes = audit.takes;
+        let kept = row.peer == Server::Gateway || row.asked == Asked::Undisturbed;
+        if kept && audit.takes > 0 {
+            cell.wrong.push(format!("the Lease was taken {} times", audit.takes));
+        }
+        cell.wrong.extend(audit.wrong);
+    }
+
+    fn check_readings(&self, before: &[Reading; 2], pids: [u32; 2], cell: &mut Cell) {
+        if self.pids() != pids || self.replicas.iter().any(|replica| !replica.agent.process().is_running()) {
+            cell.wrong.push("a replica did not live through it".to_owned());
+        }
+        let settled = |now: &[Reading; 2]| {
+            now.iter().zip(before).all(|(now, before)| {
+                now.threads <= before.threads + MORE_THREADS && now.files <= before.files + MORE_FILES
+            })
+        };
+        let began = Instant::now();
+        let mut now = self.readings();
+        while !settled(&now) && began.elapsed() < SETTLED {
+            thread::sleep(Duration::from_millis(500));
+            now = self.readings();
+        }
+        if !settled(&now) {
+            cell.wrong.push(format!("threads or files: {now:?}, and before {before:?}"));
+        }
+        cell.worst = Reading {
+            rss_kib: now.iter().map(|one| one.rss_kib).max().unwrap_or(0),
+            peak_kib: now.iter().map(|one| one.peak_kib).max().unwrap_or(0),
+            pss_kib: now.iter().map(|one| one.pss_kib).max().unwrap_or(0),
+            threads: now.iter().map(|one| one.threads).max().unwrap_or(0),
+            files: now.iter().map(|one| one.files).max().unwrap_or(0),
+        };
+        if cell.worst.rss_kib > RSS_KIB || cell.worst.peak_kib > PEAK_KIB {
+            cell.wrong.push(format!("memory: {:?}", cell.worst));
+        }
+    }
+}
