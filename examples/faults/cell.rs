@@ -71,7 +71,7 @@ impl Lane {
     /// Tries a row.
     pub(crate) fn run(&mut self, row: &Row, hold: Duration) -> Cell {
         self.number += 1;
-        self.rest();
+        let leader = self.rest();
         let lane = &*self;
         let (before, pids) = (lane.readings(), lane.pids());
         pids.into_iter().for_each(Reading::reset_peak);
@@ -81,12 +81,12 @@ impl Lane {
         let spec = json!({ "row": lane.number, "list": [1, { "text": "ü" }] });
         let generations = [FIRST, SECOND].map(|name| lane.generation(name));
         let mark = lane.wire.len();
-        let holder = lane.world.namespace.leader().unwrap_or_default();
+        let lease = lane.world.namespace.lease().unwrap_or_default();
         let (first, gate) = lane.hold_first(row.peer, &spec);
         let mut work = Work { first, second: None, drifted: false, spec, generations };
 
         let from = (lane.wire.len(), lane.accepted(row.peer), lane.failures());
-        let mut fault = Running::begin(lane, &row.fault, row.peer);
+        let mut fault = Running::begin(lane, &row.fault, row.peer, row.alone.then_some(leader));
         let began = Instant::now();
         gate.cut();
         if reaches(Server::Gateway) {
@@ -107,6 +107,9 @@ impl Lane {
         let mut wrong = Vec::new();
         if row.peer == Server::Gateway && !lane.drift_is_gone() {
             wrong.push("the drift was not repaired without the manager".to_owned());
+        }
+        if row.alone && lane.leader() != Some(1 - leader) {
+            wrong.push("the other replica does not lead".to_owned());
         }
         fault.end();
 
@@ -140,7 +143,7 @@ impl Lane {
             wrong,
         };
         lane.check_outcomes(&work, &mut cell);
-        lane.check_leadership(row, mark, &holder, &mut cell);
+        lane.check_leadership(row, mark, &lease, &mut cell);
         lane.check_readings(&before, pids, &mut cell);
         let most = if row.peer == Server::Api { API_CALLS } else { GATEWAY_CALLS };
         if cell.calls_per_minute > most {
@@ -155,7 +158,7 @@ impl Lane {
     }
 
     fn accepted(&self, peer: Server) -> u64 {
-        self.proxies(peer).iter().map(|proxy| proxy.accepted()).sum()
+        self.proxies(peer, None).iter().map(|proxy| proxy.accepted()).sum()
     }
 
     /// How many calls failed without one that a proxy could see, by the replicas' logs.
@@ -240,8 +243,8 @@ impl Lane {
         }
     }
 
-    fn check_leadership(&self, row: &Row, mark: usize, holder: &str, cell: &mut Cell) {
-        let audit = Audit::of(&self.wire.since(mark), holder);
+    fn check_leadership(&self, row: &Row, mark: usize, lease: &Value, cell: &mut Cell) {
+        let audit = Audit::of(&self.wire.since(mark), lease);
         cell.takes = audit.takes;
         let kept = row.peer == Server::Gateway || row.asked == Asked::Undisturbed;
         if kept && audit.takes > 0 {

@@ -3,7 +3,7 @@
 use crate::certs::{Authority, Flaw, Shown};
 use crate::lane::{Lane, public_authority, silent_resolver};
 use crate::rows::{Fault, Resolver, Token};
-use navin_test_support::{Door, Fate, Server};
+use navin_test_support::{Door, Fate, Proxy, Server};
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -16,6 +16,8 @@ pub(crate) struct Running<'l> {
     lane: &'l Lane,
     fault: Fault,
     peer: Server,
+    /// The replica that alone is hit.
+    alone: Option<usize>,
     /// The token of the moment, where it rotates; and when it was made.
     token: Arc<Mutex<String>>,
     rotated: Instant,
@@ -25,12 +27,13 @@ pub(crate) struct Running<'l> {
 
 impl<'l> Running<'l> {
     /// From now on it is so.
-    pub(crate) fn begin(lane: &'l Lane, fault: &Fault, peer: Server) -> Self {
+    pub(crate) fn begin(lane: &'l Lane, fault: &Fault, peer: Server, alone: Option<usize>) -> Self {
         let tokens = [0, 1].map(|number| {
             fs::read_to_string(lane.replicas[number].agent.token_file()).expect("a replica's token")
         });
         let token = Arc::new(Mutex::new(tokens[0].clone()));
-        let mut running = Self { lane, fault: fault.clone(), peer, token, rotated: Instant::now(), tokens };
+        let mut running =
+            Self { lane, fault: fault.clone(), peer, alone, token, rotated: Instant::now(), tokens };
         running.inject();
         running
     }
@@ -41,18 +44,20 @@ impl<'l> Running<'l> {
         lane.wire.pass_all();
         match &self.fault {
             Fault::Door(door) => {
-                for proxy in lane.proxies(peer) {
+                for proxy in self.proxies() {
                     proxy.door(door.clone());
                     if *door == Door::Silent { proxy.fall_silent() } else { proxy.reset() }
                 }
             }
             Fault::Forgets(idle) => {
-                lane.proxies(peer).iter().for_each(|proxy| proxy.forget_after(Some(*idle)));
+                self.proxies().iter().for_each(|proxy| proxy.forget_after(Some(*idle)));
             }
             Fault::Answers(answer) => {
                 let (answer, mut number) = (*answer, 0);
+                let alone = self.alone.map(|replica| lane.replicas[replica].agent.pod().to_owned());
                 lane.wire.rule(move |call, reply| {
-                    if call.server != peer || reply.is_some() {
+                    let other = alone.as_ref().is_some_and(|alone| *alone != call.agent);
+                    if call.server != peer || other || reply.is_some() {
                         return Fate::Pass;
                     }
                     number += 1;
@@ -72,7 +77,7 @@ impl<'l> Running<'l> {
                 }
                 lane.forget_name(peer, silent);
                 // The other peer's connections go on.
-                lane.proxies(peer).iter().for_each(|proxy| proxy.reset());
+                self.proxies().iter().for_each(|proxy| proxy.reset());
             }
             Fault::Token(token) => self.spoil(*token),
             Fault::Stopped => lane.server(peer).pause(),
@@ -95,7 +100,7 @@ impl<'l> Running<'l> {
         lane.wire.pass_all();
         match &self.fault {
             Fault::Door(door) => {
-                for proxy in lane.proxies(peer) {
+                for proxy in self.proxies() {
                     proxy.door(Door::Open);
                     // What has fallen silent stays so.
                     if *door != Door::Silent {
@@ -103,8 +108,8 @@ impl<'l> Running<'l> {
                     }
                 }
             }
-            Fault::Forgets(_) => lane.proxies(peer).iter().for_each(|proxy| proxy.forget_after(None)),
-            Fault::Answers(_) | Fault::Bent(_) => lane.proxies(peer).iter().for_each(|proxy| proxy.reset()),
+            Fault::Forgets(_) => self.proxies().iter().for_each(|proxy| proxy.forget_after(None)),
+            Fault::Answers(_) | Fault::Bent(_) => self.proxies().iter().for_each(|proxy| proxy.reset()),
             Fault::Certificate(_) => self.show(None),
             Fault::Name(_) => lane.resolve_names(),
             Fault::Token(_) => {
@@ -123,6 +128,10 @@ impl<'l> Running<'l> {
         }
     }
 
+    fn proxies(&self) -> Vec<&'l Proxy> {
+        self.lane.proxies(self.peer, self.alone)
+    }
+
     fn show(&self, flaw: Option<Flaw>) {
         let own = match self.peer {
             Server::Api => &self.lane.authorities[0],
@@ -136,7 +145,7 @@ impl<'l> Running<'l> {
             Some(Flaw::PublicIssuer) => public_authority().0.certificate(flaw),
             _ => own.certificate(flaw),
         };
-        for proxy in self.lane.proxies(self.peer) {
+        for proxy in self.proxies() {
             proxy.show(&shown.chain, &shown.key);
             proxy.reset();
         }

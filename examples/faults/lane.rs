@@ -151,11 +151,12 @@ impl Lane {
         (command, gate)
     }
 
-    /// The proxies in front of a peer.
-    pub(crate) fn proxies(&self, peer: Server) -> Vec<&Proxy> {
-        match peer {
-            Server::Api => self.replicas.iter().map(|replica| &replica.api).collect(),
-            Server::Gateway => vec![&self.gateway],
+    /// The proxies in front of a peer, or of one replica alone.
+    pub(crate) fn proxies(&self, peer: Server, alone: Option<usize>) -> Vec<&Proxy> {
+        match (peer, alone) {
+            (Server::Api, Some(replica)) => vec![&self.replicas[replica].api],
+            (Server::Api, None) => self.replicas.iter().map(|replica| &replica.api).collect(),
+            (Server::Gateway, _) => vec![&self.gateway],
         }
     }
 

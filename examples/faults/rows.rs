@@ -63,6 +63,8 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) fault: Fault,
     pub(crate) peer: Server,
+    /// The leader alone is hit, and the other replica is to lead before it is over.
+    pub(crate) alone: bool,
     pub(crate) asked: Asked,
     /// It belongs to the quick table.
     pub(crate) short: bool,
@@ -150,16 +152,17 @@ pub(crate) fn all() -> Vec<Row> {
     let mut rows = Vec::new();
     for (name, fault, api, gateway, short) in both {
         for (peer, within) in [(Server::Api, api), (Server::Gateway, gateway)] {
-            rows.push(Row { name, fault: fault.clone(), peer, asked: Asked::Within(within), short });
+            let asked = Asked::Within(within);
+            rows.push(Row { name, fault: fault.clone(), peer, alone: false, asked, short });
         }
     }
     for peer in [Server::Api, Server::Gateway] {
         let (name, asked) = ("idle connections forgotten", Asked::Undisturbed);
-        rows.push(Row { name, fault: Forgets(FORGETS), peer, asked, short: false });
+        rows.push(Row { name, fault: Forgets(FORGETS), peer, alone: false, asked, short: false });
     }
     let asked = Asked::Within(TAKEOVER);
     let name = "killed, etcd compacted";
-    rows.push(Row { name, fault: Fault::Compacted, peer: Server::Api, asked, short: false });
+    rows.push(Row { name, fault: Fault::Compacted, peer: Server::Api, alone: false, asked, short: false });
     for (name, token, asked) in [
         ("token rotated every 2 s", Token::Rotated, Asked::Undisturbed),
         ("token file empty", Token::Empty, Asked::Undisturbed),
@@ -169,7 +172,15 @@ pub(crate) fn all() -> Vec<Row> {
         ("token unknown", Token::Unknown, Asked::Within(TAKEOVER)),
     ] {
         let short = token == Token::Rotated;
-        rows.push(Row { name, fault: Fault::Token(token), peer: Server::Api, asked, short });
+        rows.push(Row { name, fault: Fault::Token(token), peer: Server::Api, alone: false, asked, short });
+    }
+    for (name, fault, short) in [
+        ("leader alone: black hole", At(Door::Silent), true),
+        ("leader alone: refused", At(Door::Closed), false),
+        ("leader alone: 503", Answers(answers::down_seconds), false),
+        ("leader alone: certificate", Certificate(Flaw::Expired), false),
+    ] {
+        rows.push(Row { name, fault, peer: Server::Api, alone: true, asked: Asked::Within(TAKEOVER), short });
     }
     rows
 }
