@@ -21,12 +21,12 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Between two commands.
+/// Between two commands; three times as many in a short run.
 const COMMANDS: Duration = Duration::from_secs(1);
+/// A run that is shorter is a short one.
+const SHORT: Duration = Duration::from_mins(10);
 /// How long each is good for, and so how long its record is kept: longer than any trouble.
 const VALID_S: u64 = 300;
-/// Before the end nothing is done by hand any more, so that each component is commanded once more.
-const QUIET: Duration = Duration::from_secs(NAMES + 10);
 /// Between two samples.
 const SAMPLES: Duration = Duration::from_secs(1);
 
@@ -117,6 +117,17 @@ fn arguments() -> Option<u64> {
 }
 
 impl Soak {
+    /// Between two commands.
+    fn pace(&self) -> Duration {
+        if self.length < SHORT { COMMANDS / 3 } else { COMMANDS }
+    }
+
+    /// The time before the end in which nothing is done by hand any more, so that each component is commanded
+    /// once more.
+    fn quiet(&self) -> Duration {
+        self.pace() * u32::try_from(NAMES + 10).unwrap_or(u32::MAX)
+    }
+
     fn left(&self) -> Duration {
         self.length.saturating_sub(self.began.elapsed())
     }
@@ -132,7 +143,7 @@ impl Soak {
             queued.push(queue(&self.world, number, Some(VALID_S)));
             drop(manager);
             self.queued.store(number, Ordering::Relaxed);
-            thread::sleep(COMMANDS);
+            thread::sleep(self.pace());
         }
         queued
     }

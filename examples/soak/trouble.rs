@@ -1,7 +1,7 @@
 //! What goes wrong meanwhile.
 
 use crate::commands::{BOUND, NAMES};
-use crate::{QUIET, Soak, identity};
+use crate::{Soak, identity};
 use navin_test_support::until;
 use serde_json::json;
 use std::fs;
@@ -25,7 +25,7 @@ impl Soak {
         let admin = self.world.cluster.admin();
         // A prime step goes through all names, and meets each in another state every time.
         for number in (0_u64..).step_by(7) {
-            if self.left() < QUIET {
+            if self.left() < self.quiet() {
                 return;
             }
             let path = self.world.namespace.component_path(&format!("c{:02}", number % NAMES));
@@ -50,7 +50,7 @@ impl Soak {
         };
         for number in 0_u32.. {
             thread::sleep(pause);
-            if self.left() < QUIET + pause {
+            if self.left() < self.quiet() + pause {
                 return;
             }
             self.rotate_tokens();
