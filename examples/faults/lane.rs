@@ -25,10 +25,11 @@ const SILENT: &str = "127.53.0.2";
 /// By which names the agents know their peers.
 const NAMES: [(Server, &str); 2] = [(Server::Api, "kube.test"), (Server::Gateway, "gateway.test")];
 
-/// The components of a lane: for the command before the fault, for the one in it, and for the hand.
+/// The components of a lane: for the command before the fault, and for the one in it.
 pub(crate) const FIRST: &str = "first";
 pub(crate) const SECOND: &str = "second";
-pub(crate) const DRIFT: &str = "drift";
+/// How many there are for the hand: one that is repaired more than five times in ten minutes is let be.
+const DRIFTS: u64 = 12;
 
 /// A replica and its way to the API server. The agent ends before that does.
 pub(crate) struct Replica {
@@ -82,6 +83,8 @@ impl Lane {
             options.kube_ca = Some(authorities[0].pem.clone());
             options.envs = vec![
                 ("RUST_LOG".to_owned(), "debug".to_owned()),
+                // As musl does, of which the shipped binary is made: what is large goes back to the system.
+                ("MALLOC_MMAP_THRESHOLD_".to_owned(), "131072".to_owned()),
                 // Whom a client with the roots of its machine would trust.
                 ("SSL_CERT_FILE".to_owned(), public_authority().1.display().to_string()),
             ];
@@ -93,8 +96,11 @@ impl Lane {
         });
         let lane = Self { replicas, gateway, world, wire, authorities, hosts, resolver, number: 0 };
         lane.rest();
-        for name in [FIRST, SECOND, DRIFT] {
-            let shown = lane.world.apply(name, &json!({ "row": 0 }), BOUND);
+        let drifts = (0..DRIFTS).map(|number| format!("drift-{number}"));
+        let names = drifts.chain([FIRST.to_owned(), SECOND.to_owned()]);
+        let commands: Vec<String> = names.map(|name| lane.queue(&name, &json!({ "row": 0 }))).collect();
+        for command in commands {
+            let shown = lane.world.manager.wait_command(lane.world.cluster_id(), &command, BOUND);
             assert_eq!(shown["status"], "succeeded", "{shown}");
         }
         lane
@@ -126,9 +132,14 @@ impl Lane {
         queued["command_id"].as_str().expect("a command_id").to_owned()
     }
 
-    /// Changes the component [`DRIFT`] by hand.
+    /// The component that is changed by hand in this row.
+    pub(crate) fn drifting(&self) -> String {
+        format!("drift-{}", self.number % DRIFTS)
+    }
+
+    /// Changes it.
     pub(crate) fn drift(&self) {
-        let path = self.world.namespace.component_path(DRIFT);
+        let path = self.world.namespace.component_path(&self.drifting());
         let change = json!({ "spec": { "row": 0, "by": "hand", "number": self.number } });
         let (status, answer) = self.world.cluster.admin().patch(&path, &change);
         assert_eq!(status, 200, "{answer}");
