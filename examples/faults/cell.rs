@@ -4,7 +4,7 @@ use crate::audit::Audit;
 use crate::inject::Running;
 use crate::lane::{FIRST, Lane, SECOND};
 use crate::rows::{Asked, Fault, Row};
-use navin_test_support::{Door, Reading, Server};
+use navin_test_support::{Door, Gate, Reading, Server};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,6 +27,7 @@ const SETTLED: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// What one cell of the table says.
+#[derive(Default)]
 pub(crate) struct Cell {
     /// From the fault's end until all was done; none where it was done before, or never.
     pub(crate) recovered: Option<Duration>,
@@ -45,16 +46,7 @@ impl Cell {
     pub(crate) fn failed(panic: &(dyn std::any::Any + Send)) -> Self {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
-        Self {
-            recovered: None,
-            during: false,
-            calls_per_minute: 0,
-            lost: 0,
-            doubled: 0,
-            takes: 0,
-            worst: Reading::default(),
-            wrong: vec![text.unwrap_or_else(|| "it broke off".to_owned())],
-        }
+        Self { wrong: vec![text.unwrap_or_else(|| "it broke off".to_owned())], ..Self::default() }
     }
 }
 
@@ -75,82 +67,88 @@ impl Lane {
         let lane = &*self;
         let (before, pids) = (lane.readings(), lane.pids());
         pids.into_iter().for_each(Reading::reset_peak);
-        let reaches = |peer| {
-            row.peer != peer || !matches!(row.fault, Fault::Stopped | Fault::Killed | Fault::Compacted)
-        };
-        let spec = json!({ "row": lane.number, "list": [1, { "text": "ü" }] });
-        let generations = [FIRST, SECOND].map(|name| lane.generation(name));
-        let mark = lane.wire.len();
         let lease = lane.world.namespace.lease().unwrap_or_default();
-        let (first, gate) = lane.hold_first(row.peer, &spec);
-        let mut work = Work { first, second: None, drifted: false, spec, generations };
+        let mark = lane.wire.len();
+        let (mut work, gate) = lane.begin_work(row);
 
         let from = (lane.wire.len(), lane.accepted(row.peer), lane.failures());
         let mut fault = Running::begin(lane, &row.fault, row.peer, row.alone.then_some(leader));
         let began = Instant::now();
         gate.cut();
-        if reaches(Server::Gateway) {
-            work.second = Some(lane.queue(SECOND, &work.spec));
-        }
-        if reaches(Server::Api) {
-            work.drifted = true;
-            lane.drift();
-        }
-        let hold = hold.max(row.least_hold());
-        while began.elapsed() < hold {
+        lane.go_on_with(&mut work, |peer| row.reaches(peer));
+        while began.elapsed() < hold.max(row.least_hold()) {
             fault.go_on();
             thread::sleep(LOOK);
         }
-        let held = began.elapsed();
+        let lasted = began.elapsed();
         let calls = lane.calls(row, from);
-        let during = reaches(Server::Gateway) && reaches(Server::Api) && lane.is_done(&work);
-        let mut wrong = Vec::new();
-        if row.peer == Server::Gateway && !lane.drift_is_gone() {
-            wrong.push("the drift was not repaired without the manager".to_owned());
-        }
-        if row.alone && lane.leader() != Some(1 - leader) {
-            wrong.push("the other replica does not lead".to_owned());
-        }
+        let calls_per_minute = calls * 60_000 / u64::try_from(lasted.as_millis()).unwrap_or(1).max(1);
+        let mut cell = Cell { calls_per_minute, ..Cell::default() };
+        lane.check_in_it(row, &work, leader, &mut cell);
         fault.end();
 
-        let ended = Instant::now();
-        if work.second.is_none() {
-            work.second = Some(lane.queue(SECOND, &work.spec));
-        }
-        if !work.drifted {
-            lane.drift();
-        }
-        let bound = match row.asked {
-            Asked::Within(bound) => bound,
-            Asked::Undisturbed => Duration::ZERO,
-        };
-        while !lane.is_done(&work) && ended.elapsed() < bound {
-            thread::sleep(LOOK);
-        }
-        let done = lane.is_done(&work);
-        if !done || (row.asked == Asked::Undisturbed && !during) {
-            wrong.push(format!("not done within {} s: {}", bound.as_secs(), lane.what_is_left(&work)));
-        }
-        let recovered = (done && !during).then(|| ended.elapsed());
-        let mut cell = Cell {
-            recovered,
-            during,
-            calls_per_minute: calls * 60_000 / u64::try_from(held.as_millis()).unwrap_or(1).max(1),
-            lost: 0,
-            doubled: 0,
-            takes: 0,
-            worst: Reading::default(),
-            wrong,
-        };
+        lane.go_on_with(&mut work, |_| true);
+        lane.check_recovery(row, &work, &mut cell);
         lane.check_outcomes(&work, &mut cell);
         lane.check_leadership(row, mark, &lease, &mut cell);
         lane.check_readings(&before, pids, &mut cell);
+        cell
+    }
+
+    /// Queues the first command, and holds it where its answer is about to come.
+    fn begin_work(&self, row: &Row) -> (Work, Gate) {
+        let spec = json!({ "row": self.number, "list": [1, { "text": "ü" }] });
+        let generations = [FIRST, SECOND].map(|name| self.generation(name));
+        let (first, gate) = self.hold_first(row.peer, &spec);
+        (Work { first, second: None, drifted: false, spec, generations }, gate)
+    }
+
+    /// Queues the second, and changes a component by hand, where that is reached and was not done.
+    fn go_on_with(&self, work: &mut Work, reaches: impl Fn(Server) -> bool) {
+        if work.second.is_none() && reaches(Server::Gateway) {
+            work.second = Some(self.queue(SECOND, &work.spec));
+        }
+        if !work.drifted && reaches(Server::Api) {
+            work.drifted = true;
+            self.drift();
+        }
+    }
+
+    /// What must be so before the fault is over.
+    fn check_in_it(&self, row: &Row, work: &Work, leader: usize, cell: &mut Cell) {
+        cell.during = row.reaches(Server::Gateway) && row.reaches(Server::Api) && self.is_done(work);
+        if row.asked == Asked::Undisturbed && !cell.during {
+            cell.wrong.push(format!("not done while it lasted: {}", self.what_is_left(work)));
+        }
+        if row.peer == Server::Gateway && !self.drift_is_gone() {
+            cell.wrong.push("the drift was not repaired without the manager".to_owned());
+        }
+        if row.alone && self.leader() != Some(1 - leader) {
+            cell.wrong.push("the other replica does not lead".to_owned());
+        }
         let most = if row.peer == Server::Api { API_CALLS } else { GATEWAY_CALLS };
         if cell.calls_per_minute > most {
             cell.wrong
                 .push(format!("{} calls a minute, and at most {most} are right", cell.calls_per_minute));
         }
-        cell
+    }
+
+    /// Waits until all is done, or was to be.
+    fn check_recovery(&self, row: &Row, work: &Work, cell: &mut Cell) {
+        let ended = Instant::now();
+        let bound = match row.asked {
+            Asked::Within(bound) => bound,
+            Asked::Undisturbed => return,
+        };
+        while !self.is_done(work) {
+            if ended.elapsed() > bound {
+                let left = self.what_is_left(work);
+                cell.wrong.push(format!("not done within {} s: {left}", bound.as_secs()));
+                return;
+            }
+            thread::sleep(LOOK);
+        }
+        cell.recovered = (!cell.during).then(|| ended.elapsed());
     }
 
     fn pids(&self) -> [u32; 2] {

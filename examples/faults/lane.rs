@@ -2,7 +2,7 @@
 
 use crate::certs::Authority;
 use navin_test_support::{
-    Agent, Cluster, Fate, Gate, Process, Proxy, Reading, Server, Wire, World, target_dir, until,
+    Agent, Cluster, Fate, Gate, Process, Proxy, Reading, RunFolder, Server, Wire, World, until,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -18,7 +18,7 @@ const POLL_WAIT_S: u64 = 5;
 /// The least that there is, so that reports go on all the while.
 const REPORT_INTERVAL_S: u64 = 10;
 /// Longest wait for a world that is well.
-pub(crate) const BOUND: Duration = Duration::from_secs(60);
+pub(crate) const BOUND: Duration = Duration::from_mins(1);
 /// Where names are asked for: nobody is there, or somebody who never answers.
 const NOBODY: &str = "127.53.0.1";
 const SILENT: &str = "127.53.0.2";
@@ -203,8 +203,9 @@ impl Lane {
 }
 
 fn hosts_but(peer: Option<Server>) -> String {
-    let names = NAMES.iter().filter(|(of, _)| Some(*of) != peer);
-    names.map(|(_, name)| format!("127.0.0.1 {name}\n")).collect()
+    let names = NAMES.iter().filter(|(of, _)| Some(*of) != peer).map(|(_, name)| *name);
+    // Never without a line: a look-up finds the file, and not the name.
+    format!("127.0.0.1 localhost {}\n", names.collect::<Vec<_>>().join(" "))
 }
 
 /// Takes in what is asked at [`SILENT`], and never answers; it needs the right to port 53.
@@ -216,10 +217,10 @@ pub(crate) fn silent_resolver() -> &'static UdpSocket {
 /// An authority that the machine would trust, and its file.
 pub(crate) fn public_authority() -> &'static (Authority, PathBuf) {
     static AUTHORITY: OnceLock<(Authority, PathBuf)> = OnceLock::new();
+    static FOLDER: OnceLock<RunFolder> = OnceLock::new();
     AUTHORITY.get_or_init(|| {
         let authority = Authority::new("public");
-        let file = target_dir().join("tmp").join(format!("public-{}.pem", std::process::id()));
-        fs::create_dir_all(target_dir().join("tmp")).expect("a folder");
+        let file = FOLDER.get_or_init(|| RunFolder::new("public")).path().join("ca.crt");
         fs::write(&file, &authority.pem).expect("the public authority's file");
         (authority, file)
     })

@@ -45,7 +45,9 @@ fn main() -> ExitCode {
     };
     let rows: Vec<Row> = rows::all().into_iter().filter(|row| options.wants(row)).collect();
     if options.list {
-        rows.iter().for_each(|row| println!("{}  {}", table::peer(row.peer), row.name));
+        for row in rows {
+            println!("{}  {}", table::peer(row.peer), row.name);
+        }
         return ExitCode::SUCCESS;
     }
     let started = Instant::now();
@@ -62,7 +64,9 @@ fn main() -> ExitCode {
                 [scope.spawn(|| go_through(|| Box::leak(Box::new(Cluster::start())), own, options, cells))],
             )
             .collect();
-        work.into_iter().for_each(|lane| lane.join().expect("a lane that ends"));
+        for lane in work {
+            lane.join().expect("a lane that ends");
+        }
     });
     let cells = cells.into_inner().unwrap_or_else(PoisonError::into_inner);
     let held = table::end(&cells, started.elapsed());
@@ -128,7 +132,7 @@ fn options() -> Option<Options> {
             }
             "--hold" => options.hold = Duration::from_secs(arguments.next()?.parse().ok()?),
             "--lanes" => {
-                options.lanes = arguments.next()?.parse().ok().filter(|lanes| (1..=16).contains(lanes))?
+                options.lanes = arguments.next()?.parse().ok().filter(|lanes| (1..=16).contains(lanes))?;
             }
             _ => return None,
         }

@@ -79,6 +79,11 @@ impl Row {
         }
     }
 
+    /// Whether a peer can be reached past the proxies while it lasts.
+    pub(crate) fn reaches(&self, peer: Server) -> bool {
+        self.peer != peer || !matches!(self.fault, Fault::Stopped | Fault::Killed | Fault::Compacted)
+    }
+
     /// Whether the whole control plane is hit: it needs one of its own.
     pub(crate) fn needs_own_cluster(&self) -> bool {
         self.peer == Server::Api && matches!(self.fault, Fault::Stopped | Fault::Killed | Fault::Compacted)

@@ -15,10 +15,10 @@ use crate::folder::{say, target_dir, workspace_dir};
 /// The path of `navin-cluster-agent` or `navin-manager`, built from the sources as they are now; or what
 /// `NAVIN_TEST_AGENT` names instead of the agent, such as the static binary.
 pub fn cargo_binary(name: &str) -> PathBuf {
+    static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
     if let Some(other) = env::var_os("NAVIN_TEST_AGENT").filter(|_| name == "navin-cluster-agent") {
         return fs::canonicalize(other).expect("the agent that NAVIN_TEST_AGENT names");
     }
-    static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
     let built = BUILT.get_or_init(build);
     built.get(name).unwrap_or_else(|| panic!("no binary {name} among {:?}", built.keys())).clone()
 }
