@@ -153,24 +153,35 @@ fn a_door_that_is_closed_or_resets_lets_nobody_in_until_it_is_open_again() {
 #[test]
 fn what_fell_silent_stays_so_and_a_new_connection_works() {
     let client = client("proxy-silent");
-    assert_eq!(client.get(), Some(404));
-    client.proxy.fall_silent();
+    let gate = Gate::new();
+    let held = gate.clone();
+    client.wire.rule(move |_, reply| if reply.is_some() { Fate::Hold(held.clone()) } else { Fate::Pass });
     let (api, state) = (client.api.clone(), client.state());
     let waiting = std::thread::spawn(move || api.call("GET", &state, None).is_err());
-    let fresh = Api::new(&client.proxy.url(), Cluster::shared().ca_pem(), None);
-    let anonymous = fresh.call("GET", &client.state(), None).expect("an answer");
-    assert_eq!(anonymous.0, 403, "{anonymous:?}");
+    gate.wait_reached(BOUND);
+    client.proxy.fall_silent();
+    client.wire.pass_all();
+    gate.pass();
+    assert_eq!(client.get(), Some(404), "over a connection of its own");
     assert!(!waiting.is_finished(), "over the connection of before nothing comes");
     client.proxy.reset();
     assert!(waiting.join().expect("the request"), "no answer");
+}
+
+#[test]
+fn what_is_sent_over_a_connection_that_was_forgotten_is_not_heard() {
+    let client = client("proxy-forgets");
     client.proxy.forget_after(Some(Duration::ZERO));
     let (api, state) = (client.api.clone(), client.state());
     let waiting = std::thread::spawn(move || api.call("GET", &state, None).is_err());
-    let calls = client.wire.len();
-    until("its connection", BOUND, || (client.proxy.accepted() > 2).then_some(()));
-    client.proxy.reset();
+    until("its end", BOUND, || {
+        client.proxy.reset();
+        waiting.is_finished().then_some(())
+    });
     assert!(waiting.join().expect("the request"), "no answer");
-    assert_eq!(client.wire.len(), calls, "what is forgotten is not heard");
+    assert!(client.wire.is_empty());
+    client.proxy.forget_after(None);
+    assert_eq!(client.get(), Some(404));
 }
 
 #[test]
