@@ -117,6 +117,35 @@ pub(crate) fn broken(number: u64) -> Fate {
     }
 }
 
+/// A head of a gigabyte, without an end.
+pub(crate) fn endless_head(_: u64) -> Fate {
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Padding: ";
+    Fate::Raw(Raw { bytes: head.into(), spaces: 1_000_000_000, ..Raw::default() })
+}
+
+/// Nothing at all: what was asked is done, and the connection ends.
+pub(crate) fn lost(_: &[u8]) -> Raw {
+    Raw::default()
+}
+
+/// The true answer twice, so that the second could be taken for that of the next call.
+pub(crate) fn twice(answer: &[u8]) -> Raw {
+    Raw { bytes: answer.repeat(2), keep: true, ..Raw::default() }
+}
+
+/// The true answer after one that is only informational (RFC 9110 section 15.2).
+pub(crate) fn hinted(answer: &[u8]) -> Raw {
+    let hint = b"HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload\r\n\r\n";
+    Raw { bytes: [hint, answer].concat(), keep: true, ..Raw::default() }
+}
+
+/// The true answer as the last one of its connection.
+pub(crate) fn closing(answer: &[u8]) -> Raw {
+    let line_end = answer.windows(2).position(|window| window == b"\r\n").map_or(answer.len(), |at| at + 2);
+    let (line, rest) = answer.split_at(line_end);
+    Raw { bytes: [line, b"Connection: close\r\n", rest].concat(), ..Raw::default() }
+}
+
 /// The true answer, a byte a second.
 pub(crate) fn slow(answer: &[u8]) -> Raw {
     Raw { bytes: answer.to_vec(), pause: Duration::from_secs(1), ..Raw::default() }

@@ -136,6 +136,9 @@ pub(crate) fn all() -> Vec<Row> {
         ("Content-Length too small", Bent(answers::understated), TAKEOVER, BACKOFF, false),
         ("200 with HTML", Answers(answers::page), TAKEOVER, BACKOFF, true),
         ("body of a gigabyte", Answers(answers::huge), TAKEOVER, BACKOFF, true),
+        ("head without an end", Answers(answers::endless_head), TAKEOVER, BACKOFF, false),
+        ("done, and no answer", Bent(answers::lost), TAKEOVER, BACKOFF, false),
+        ("every answer twice", Bent(answers::twice), TAKEOVER, BACKOFF, false),
         ("redirect", Answers(answers::redirect), TAKEOVER, BACKOFF, false),
         ("401", Answers(answers::unauthorized), TAKEOVER, BACKOFF, false),
         ("404", Answers(answers::not_found), RESIGNED, BACKOFF, true),
@@ -164,6 +167,21 @@ pub(crate) fn all() -> Vec<Row> {
     for peer in [Server::Api, Server::Gateway] {
         let (name, asked) = ("idle connections forgotten", Asked::Undisturbed);
         rows.push(Row { name, fault: Forgets(FORGETS), peer, alone: false, asked, short: false });
+    }
+    for (name, bend) in [
+        ("103 before the answer", answers::hinted as fn(&[u8]) -> Raw),
+        ("closed after each answer", answers::closing),
+    ] {
+        for peer in [Server::Api, Server::Gateway] {
+            rows.push(Row {
+                name,
+                fault: Bent(bend),
+                peer,
+                alone: false,
+                asked: Asked::Undisturbed,
+                short: false,
+            });
+        }
     }
     let asked = Asked::Within(TAKEOVER);
     let name = "killed, etcd compacted";

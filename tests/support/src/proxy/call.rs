@@ -125,7 +125,7 @@ pub enum Fate {
     Bent(fn(&[u8]) -> Raw),
 }
 
-/// Bytes in place of an answer, after which the connection ends.
+/// Bytes in place of an answer.
 #[derive(Clone, Debug, Default)]
 pub struct Raw {
     /// What is sent.
@@ -134,6 +134,8 @@ pub struct Raw {
     pub spaces: u64,
     /// The pause after each byte of `bytes`.
     pub pause: Duration,
+    /// The connection goes on after them; else it ends.
+    pub keep: bool,
 }
 
 impl Fate {

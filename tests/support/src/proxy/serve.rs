@@ -53,7 +53,13 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
                 give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
                 continue;
             }
-            Verdict::Raw(raw) => return write_raw(&mut agent, &raw),
+            Verdict::Raw(raw) => {
+                write_raw(&mut agent, &raw)?;
+                if raw.keep {
+                    continue;
+                }
+                return Ok(());
+            }
         }
         let server = match &mut server {
             Some(server) => server,
@@ -87,8 +93,17 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
             Verdict::Answer { status, body, retry_after_s } => {
                 give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
             }
-            Verdict::Raw(raw) => return write_raw(&mut agent, &raw),
-            Verdict::Bent(bend) => return write_raw(&mut agent, &bend(&answer.raw)),
+            bytes @ (Verdict::Raw(_) | Verdict::Bent(_)) => {
+                let raw = match bytes {
+                    Verdict::Bent(bend) => bend(&answer.raw),
+                    Verdict::Raw(raw) => raw,
+                    _ => Raw::default(),
+                };
+                write_raw(&mut agent, &raw)?;
+                if !raw.keep {
+                    return Ok(());
+                }
+            }
         }
         last = Instant::now();
     }
@@ -99,7 +114,7 @@ fn bearer(request: &Message) -> Option<String> {
     request.header("authorization")?.strip_prefix("Bearer ").map(str::to_owned)
 }
 
-/// Sends bytes at their pace; the connection ends after them.
+/// Sends bytes at their pace.
 fn write_raw(agent: &mut ToAgent, raw: &Raw) -> io::Result<()> {
     const PIECE: usize = 64 * 1024;
     if raw.pause.is_zero() {
