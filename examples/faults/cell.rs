@@ -23,6 +23,8 @@ const MORE_THREADS: u64 = 2;
 const MORE_FILES: u64 = 8;
 /// Until idle connections are closed, and look-ups of names have ended.
 const SETTLED: Duration = Duration::from_secs(30);
+/// What the log says of a call that was surely not made.
+const NO_CONNECTION: &str = "no connection: ";
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -72,6 +74,7 @@ impl Lane {
         let (mut work, gate) = lane.begin_work(row);
 
         let from = (lane.wire.len(), lane.accepted(row.peer), lane.failures());
+        let unsent = lane.count_log(NO_CONNECTION);
         let mut fault = Running::begin(lane, &row.fault, row.peer, row.alone.then_some(leader));
         let began = Instant::now();
         gate.cut();
@@ -84,6 +87,9 @@ impl Lane {
         let calls = lane.calls(row, from);
         let calls_per_minute = calls * 60_000 / u64::try_from(lasted.as_millis()).unwrap_or(1).max(1);
         let mut cell = Cell { calls_per_minute, ..Cell::default() };
+        if row.says_no_connection() && lane.count_log(NO_CONNECTION) == unsent {
+            cell.wrong.push("no log line says that there was no connection".to_owned());
+        }
         lane.check_in_it(row, &work, leader, &mut cell);
         fault.end();
 
@@ -161,7 +167,7 @@ impl Lane {
 
     /// How many calls failed without one that a proxy could see, by the replicas' logs.
     fn failures(&self) -> usize {
-        self.count_log("no connection: ") + self.count_log("no answer: ")
+        self.count_log(NO_CONNECTION) + self.count_log("no answer: ")
     }
 
     /// Calls, or else what came before one: connections, or look-ups of names.

@@ -6,7 +6,7 @@ use navin_test_support::{
 };
 use serde_json::{Value, json};
 use std::fs;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -19,9 +19,6 @@ const POLL_WAIT_S: u64 = 5;
 const REPORT_INTERVAL_S: u64 = 10;
 /// Longest wait for a world that is well.
 pub(crate) const BOUND: Duration = Duration::from_mins(1);
-/// Where names are asked for: nobody is there, or somebody who never answers.
-const NOBODY: &str = "127.53.0.1";
-const SILENT: &str = "127.53.0.2";
 /// By which names the agents know their peers.
 const NAMES: [(Server, &str); 2] = [(Server::Api, "kube.test"), (Server::Gateway, "gateway.test")];
 
@@ -73,7 +70,7 @@ impl Lane {
         gateway.show(&shown.chain, &shown.key);
         let (hosts, resolver) = (world.folder().join("hosts"), world.folder().join("resolv.conf"));
         fs::write(&hosts, hosts_but(None)).expect("a hosts file");
-        fs::write(&resolver, format!("nameserver {NOBODY}\n")).expect("a resolver's file");
+        fs::write(&resolver, nameserver(false)).expect("a resolver's file");
         let replicas = ["agent-0", "agent-1"].map(|pod| {
             let api = Proxy::of_api_server(cluster, pod, &wire);
             let shown = authorities[0].certificate(None);
@@ -191,8 +188,7 @@ impl Lane {
 
     /// The name of this peer does not resolve any more: nobody answers, or somebody who is silent.
     pub(crate) fn forget_name(&self, peer: Server, silent: bool) {
-        let server = if silent { SILENT } else { NOBODY };
-        fs::write(&self.resolver, format!("nameserver {server}\n")).expect("a resolver's file");
+        fs::write(&self.resolver, nameserver(silent)).expect("a resolver's file");
         fs::write(&self.hosts, hosts_but(Some(peer))).expect("a hosts file");
     }
 
@@ -208,10 +204,20 @@ fn hosts_but(peer: Option<Server>) -> String {
     format!("127.0.0.1 localhost {}\n", names.collect::<Vec<_>>().join(" "))
 }
 
-/// Takes in what is asked at [`SILENT`], and never answers; it needs the right to port 53.
+/// Where names are asked for: an address of this process's own, where nobody is, or somebody who never answers.
+fn resolver_at(silent: bool) -> Ipv4Addr {
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    Ipv4Addr::new(127, if silent { 128 } else { 64 } + high % 64, middle, low)
+}
+
+fn nameserver(silent: bool) -> String {
+    format!("nameserver {}\n", resolver_at(silent))
+}
+
+/// Takes in what is asked, and never answers; it needs the right to port 53.
 pub(crate) fn silent_resolver() -> &'static UdpSocket {
     static SOCKET: OnceLock<UdpSocket> = OnceLock::new();
-    SOCKET.get_or_init(|| UdpSocket::bind((SILENT, 53)).expect("the resolver's port, as root"))
+    SOCKET.get_or_init(|| UdpSocket::bind((resolver_at(true), 53)).expect("the resolver's port, as root"))
 }
 
 /// An authority that the machine would trust, and its file.

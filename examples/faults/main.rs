@@ -12,6 +12,7 @@ mod cell;
 mod certs;
 mod inject;
 mod lane;
+mod list;
 mod rows;
 mod table;
 
@@ -43,7 +44,7 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(64);
     };
-    let rows: Vec<Row> = rows::all().into_iter().filter(|row| options.wants(row)).collect();
+    let rows: Vec<Row> = list::all().into_iter().filter(|row| options.wants(row)).collect();
     if options.list {
         for row in rows {
             println!("{}  {}", table::peer(row.peer), row.name);
@@ -104,7 +105,7 @@ fn go_through(
 impl Options {
     fn wants(&self, row: &Row) -> bool {
         let named = self.only.is_empty() || self.only.iter().any(|name| row.name.contains(name.as_str()));
-        named && (row.short || !self.short) && self.peer.is_none_or(|peer| peer == row.peer)
+        named && (list::is_short(row) || !self.short) && self.peer.is_none_or(|peer| peer == row.peer)
     }
 }
 
