@@ -107,6 +107,11 @@ pub(crate) fn down_absurd(number: u64) -> Fate {
     absurd(503, number)
 }
 
+/// Nothing, for longer than anybody waits.
+pub(crate) fn none(_: u64) -> Fate {
+    Fate::Delay(Duration::from_mins(2))
+}
+
 /// What comes from whatever stands in between: an error of the server, pages, nothing at all.
 pub(crate) fn broken(number: u64) -> Fate {
     match number % 4 {

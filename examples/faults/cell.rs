@@ -240,7 +240,9 @@ impl Lane {
             let written = &live["metadata"]["annotations"]["platform.navin.ai/sequence"];
             let recorded = state["components"][name]["succeeded"].to_string();
             if live["spec"] != work.spec || *written != sequence || recorded != sequence {
-                cell.wrong.push(format!("{name}: {live}, and the state says {recorded}, not {sequence}"));
+                let spec = &live["spec"];
+                cell.wrong
+                    .push(format!("{name}: {spec} of {written}, the state says {recorded}, not {sequence}"));
             }
             let writes = self.generation(name) - before;
             if writes != 1 {

@@ -52,12 +52,13 @@ impl<'l> Running<'l> {
             Fault::Forgets(idle) => {
                 self.proxies().iter().for_each(|proxy| proxy.forget_after(Some(*idle)));
             }
-            Fault::Answers(answer) => {
+            Fault::Answers(answer) | Fault::Lease(answer) => {
                 let (answer, mut number) = (*answer, 0);
+                let path = if matches!(self.fault, Fault::Lease(_)) { "/leases" } else { "" };
                 let alone = self.alone.map(|replica| lane.replicas[replica].agent.pod().to_owned());
                 lane.wire.rule(move |call, reply| {
                     let other = alone.as_ref().is_some_and(|alone| *alone != call.agent);
-                    if call.server != peer || other || reply.is_some() {
+                    if call.server != peer || other || reply.is_some() || !call.path.contains(path) {
                         return Fate::Pass;
                     }
                     number += 1;
@@ -109,7 +110,9 @@ impl<'l> Running<'l> {
                 }
             }
             Fault::Forgets(_) => self.proxies().iter().for_each(|proxy| proxy.forget_after(None)),
-            Fault::Answers(_) | Fault::Bent(_) => self.proxies().iter().for_each(|proxy| proxy.reset()),
+            Fault::Answers(_) | Fault::Lease(_) | Fault::Bent(_) => {
+                self.proxies().iter().for_each(|proxy| proxy.reset())
+            }
             Fault::Certificate(_) => self.show(None),
             Fault::Name(_) => lane.resolve_names(),
             Fault::Token(_) => {

@@ -155,6 +155,9 @@ fn alone() -> Vec<Row> {
         ("leader alone: refused", Fault::Door(Door::Closed)),
         ("leader alone: 503", Fault::Answers(answers::down_seconds)),
         ("leader alone: certificate", Fault::Certificate(Flaw::Expired)),
+        ("leader's Lease alone: silence", Fault::Lease(answers::none)),
+        ("leader's Lease alone: 503", Fault::Lease(answers::down_seconds)),
+        ("leader's Lease alone: 404", Fault::Lease(answers::not_found)),
     ];
     let row = |(name, fault)| {
         let asked = Asked::Within(TAKEOVER);

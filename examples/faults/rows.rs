@@ -13,6 +13,8 @@ pub(crate) enum Fault {
     Forgets(Duration),
     /// Every call is answered so, and the server never sees it.
     Answers(fn(u64) -> Fate),
+    /// Every call about the Lease is answered so, and no other.
+    Lease(fn(u64) -> Fate),
     /// Every answer of the server is bent so.
     Bent(fn(&[u8]) -> Raw),
     Certificate(Flaw),

@@ -14,7 +14,7 @@ pub(crate) fn peer(peer: Server) -> &'static str {
 
 pub(crate) fn head() {
     println!(
-        "{:<28} {:<7} {:>9} {:>9} {:>4} {:>7} {:>9} {:>6} {:>6} {:>7} {:>5}",
+        "{:<30} {:<7} {:>9} {:>9} {:>4} {:>7} {:>9} {:>6} {:>6} {:>7} {:>5}",
         "fault",
         "peer",
         "recovered",
@@ -34,13 +34,14 @@ pub(crate) fn line(row: &Row, cell: &Cell) {
     let recovered = match cell.recovered {
         Some(time) => format!("{:.1} s", time.as_secs_f64()),
         None if cell.during => "all along".to_owned(),
-        None => "NEVER".to_owned(),
+        None if cell.wrong.is_empty() => "-".to_owned(),
+        None => "too late".to_owned(),
     };
     let lease = if cell.takes == 0 { "kept".to_owned() } else { format!("taken {}", cell.takes) };
     let mib = |kib: u64| format!("{:.1}", f64::from(u32::try_from(kib).unwrap_or(u32::MAX)) / 1024.0);
     let worst = &cell.worst;
     println!(
-        "{:<28} {} {recovered:>9} {:>9} {:>4} {:>7} {lease:>9} {:>6} {:>6} {:>7} {:>5}{}",
+        "{:<30} {} {recovered:>9} {:>9} {:>4} {:>7} {lease:>9} {:>6} {:>6} {:>7} {:>5}{}",
         row.name,
         peer(row.peer),
         cell.calls_per_minute,
