@@ -1,6 +1,5 @@
 //! One row at one peer: the fault, what went on in it, and what is right or wrong afterwards.
 
-use crate::audit::Audit;
 use crate::inject::Running;
 use crate::lane::{FIRST, Lane, SECOND};
 use crate::rows::{Asked, Fault, Row};
@@ -12,19 +11,14 @@ use std::time::{Duration, Instant};
 /// Most calls of both replicas in a minute that the API server is asked for. At rest there are about 190 with
 /// this Lease of 3 s. A leader that cannot renew tries again every fifteenth of it, until it has lost the Lease.
 const API_CALLS: u64 = 600;
-/// The same for the gateway: three threads of one leader, each with pauses of at least a second.
+/// What the repairs come to while the leader alone is hit: 86 a minute, and at most seven calls each.
+const REPAIR_CALLS: u64 = 600;
+/// Most calls of the gateway: three threads of one leader, each with pauses of at least a second.
 const GATEWAY_CALLS: u64 = 3 * 60;
-/// Most memory at rest.
-pub(crate) const RSS_KIB: u64 = 16 * 1024;
-/// Most memory ever: half of what the Deployment allows.
-pub(crate) const PEAK_KIB: u64 = 64 * 1024;
-/// How many threads and open files there may be more than before, when all is over.
-const MORE_THREADS: u64 = 2;
-const MORE_FILES: u64 = 8;
-/// Until idle connections are closed, and look-ups of names have ended.
-const SETTLED: Duration = Duration::from_secs(30);
 /// What the log says of a call that was surely not made.
 const NO_CONNECTION: &str = "no connection: ";
+/// Between two changes by hand while the leader alone is hit.
+const HANDS: Duration = Duration::from_millis(700);
 /// Between two looks.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -53,12 +47,12 @@ impl Cell {
 }
 
 /// The work that is under way in a row.
-struct Work {
-    first: String,
-    second: Option<String>,
+pub(crate) struct Work {
+    pub(crate) first: String,
+    pub(crate) second: Option<String>,
     drifted: bool,
-    spec: Value,
-    generations: [i64; 2],
+    pub(crate) spec: Value,
+    pub(crate) generations: [i64; 2],
 }
 
 impl Lane {
@@ -79,8 +73,14 @@ impl Lane {
         let began = Instant::now();
         gate.cut();
         lane.go_on_with(&mut work, |peer| row.reaches(peer));
+        let mut hands = Instant::now();
         while began.elapsed() < hold.max(row.least_hold()) {
             fault.go_on();
+            // So that there is something to do for one that should not lead any more.
+            if row.alone && hands.elapsed() >= HANDS {
+                hands = Instant::now();
+                lane.drift();
+            }
             thread::sleep(LOOK);
         }
         let lasted = began.elapsed();
@@ -132,7 +132,11 @@ impl Lane {
         if row.alone && self.leader() != Some(1 - leader) {
             cell.wrong.push("the other replica does not lead".to_owned());
         }
-        let most = if row.peer == Server::Api { API_CALLS } else { GATEWAY_CALLS };
+        let most = match row.peer {
+            Server::Api if row.alone => API_CALLS + REPAIR_CALLS,
+            Server::Api => API_CALLS,
+            Server::Gateway => GATEWAY_CALLS,
+        };
         if cell.calls_per_minute > most {
             cell.wrong
                 .push(format!("{} calls a minute, and at most {most} are right", cell.calls_per_minute));
@@ -157,7 +161,7 @@ impl Lane {
         cell.recovered = (!cell.during).then(|| ended.elapsed());
     }
 
-    fn pids(&self) -> [u32; 2] {
+    pub(crate) fn pids(&self) -> [u32; 2] {
         [0, 1].map(|number| self.replicas[number].agent.process().pid())
     }
 
@@ -181,19 +185,12 @@ impl Lane {
         }
     }
 
-    fn generation(&self, name: &str) -> i64 {
+    pub(crate) fn generation(&self, name: &str) -> i64 {
         let live = self.world.namespace.component(name).unwrap_or_default();
         live["metadata"]["generation"].as_i64().unwrap_or(0)
     }
 
-    fn drift_is_gone(&self) -> bool {
-        self.world
-            .namespace
-            .component(&self.drifting())
-            .is_some_and(|live| live["spec"] == json!({ "row": 0 }))
-    }
-
-    fn shown(&self, command: &str) -> Value {
+    pub(crate) fn shown(&self, command: &str) -> Value {
         self.world.manager.command_status(self.world.cluster_id(), command)
     }
 
@@ -217,78 +214,5 @@ impl Lane {
             if self.drift_is_gone() { "repaired" } else { "not repaired" },
             self.leader()
         )
-    }
-
-    fn check_outcomes(&self, work: &Work, cell: &mut Cell) {
-        let state = self.world.namespace.state().unwrap_or_default();
-        let commands = [(FIRST, Some(&work.first)), (SECOND, work.second.as_ref())];
-        for ((name, command), before) in commands.into_iter().zip(work.generations) {
-            let Some(command) = command else { continue };
-            let shown = self.shown(command);
-            if shown["status"] != "succeeded" {
-                cell.lost += 1;
-                cell.wrong.push(format!("{name}: {} {}", shown["status"], shown["receipt"]));
-            }
-            let receipts = shown["receipts"].as_array().into_iter().flatten().map(|kept| &kept["receipt"]);
-            if receipts.filter(|receipt| receipt["recorded"] == true).any(|other| *other != shown["receipt"])
-            {
-                cell.doubled += 1;
-                cell.wrong.push(format!("{name}: two outcomes"));
-            }
-            let live = self.world.namespace.component(name).unwrap_or_default();
-            let sequence = shown["sequence"].to_string();
-            let written = &live["metadata"]["annotations"]["platform.navin.ai/sequence"];
-            let recorded = state["components"][name]["succeeded"].to_string();
-            if live["spec"] != work.spec || *written != sequence || recorded != sequence {
-                let spec = &live["spec"];
-                cell.wrong
-                    .push(format!("{name}: {spec} of {written}, the state says {recorded}, not {sequence}"));
-            }
-            let writes = self.generation(name) - before;
-            if writes != 1 {
-                cell.doubled += u32::from(writes > 1);
-                cell.wrong.push(format!("{name}: its spec was changed {writes} times"));
-            }
-        }
-    }
-
-    fn check_leadership(&self, row: &Row, mark: usize, lease: &Value, cell: &mut Cell) {
-        let audit = Audit::of(&self.wire.since(mark), lease);
-        cell.takes = audit.takes;
-        let kept = row.peer == Server::Gateway || row.asked == Asked::Undisturbed;
-        if kept && audit.takes > 0 {
-            cell.wrong.push(format!("the Lease was taken {} times", audit.takes));
-        }
-        cell.wrong.extend(audit.wrong);
-    }
-
-    fn check_readings(&self, before: &[Reading; 2], pids: [u32; 2], cell: &mut Cell) {
-        if self.pids() != pids || self.replicas.iter().any(|replica| !replica.agent.process().is_running()) {
-            cell.wrong.push("a replica did not live through it".to_owned());
-        }
-        let settled = |now: &[Reading; 2]| {
-            now.iter().zip(before).all(|(now, before)| {
-                now.threads <= before.threads + MORE_THREADS && now.files <= before.files + MORE_FILES
-            })
-        };
-        let began = Instant::now();
-        let mut now = self.readings();
-        while !settled(&now) && began.elapsed() < SETTLED {
-            thread::sleep(Duration::from_millis(500));
-            now = self.readings();
-        }
-        if !settled(&now) {
-            cell.wrong.push(format!("threads or files: {now:?}, and before {before:?}"));
-        }
-        cell.worst = Reading {
-            rss_kib: now.iter().map(|one| one.rss_kib).max().unwrap_or(0),
-            peak_kib: now.iter().map(|one| one.peak_kib).max().unwrap_or(0),
-            pss_kib: now.iter().map(|one| one.pss_kib).max().unwrap_or(0),
-            threads: now.iter().map(|one| one.threads).max().unwrap_or(0),
-            files: now.iter().map(|one| one.files).max().unwrap_or(0),
-        };
-        if cell.worst.rss_kib > RSS_KIB || cell.worst.peak_kib > PEAK_KIB {
-            cell.wrong.push(format!("memory: {:?}", cell.worst));
-        }
     }
 }

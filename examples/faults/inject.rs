@@ -111,7 +111,7 @@ impl<'l> Running<'l> {
             }
             Fault::Forgets(_) => self.proxies().iter().for_each(|proxy| proxy.forget_after(None)),
             Fault::Answers(_) | Fault::Lease(_) | Fault::Bent(_) => {
-                self.proxies().iter().for_each(|proxy| proxy.reset())
+                self.proxies().iter().for_each(|proxy| proxy.reset());
             }
             Fault::Certificate(_) => self.show(None),
             Fault::Name(_) => lane.resolve_names(),

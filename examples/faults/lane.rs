@@ -9,6 +9,7 @@ use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Short, so that leadership is lost soon.
@@ -26,7 +27,7 @@ const NAMES: [(Server, &str); 2] = [(Server::Api, "kube.test"), (Server::Gateway
 pub(crate) const FIRST: &str = "first";
 pub(crate) const SECOND: &str = "second";
 /// How many there are for the hand: one that is repaired more than five times in ten minutes is let be.
-const DRIFTS: u64 = 12;
+const DRIFTS: u64 = 20;
 
 /// A replica and its way to the API server. The agent ends before that does.
 pub(crate) struct Replica {
@@ -45,8 +46,9 @@ pub(crate) struct Lane {
     /// Files that take the place of `/etc/hosts` and `/etc/resolv.conf`.
     hosts: PathBuf,
     resolver: PathBuf,
-    /// How many rows were tried.
+    /// How many rows were tried, and how much was changed by hand.
     pub(crate) number: u64,
+    drifts: AtomicU64,
 }
 
 impl Lane {
@@ -91,7 +93,8 @@ impl Lane {
             options.wrapper.extend([hosts.clone().into(), resolver.clone().into()]);
             Replica { agent: world.agent_with(options), api }
         });
-        let lane = Self { replicas, gateway, world, wire, authorities, hosts, resolver, number: 0 };
+        let drifts = AtomicU64::new(0);
+        let lane = Self { replicas, gateway, world, wire, authorities, hosts, resolver, number: 0, drifts };
         lane.rest();
         let drifts = (0..DRIFTS).map(|number| format!("drift-{number}"));
         let names = drifts.chain([FIRST.to_owned(), SECOND.to_owned()]);
@@ -129,17 +132,20 @@ impl Lane {
         queued["command_id"].as_str().expect("a command_id").to_owned()
     }
 
-    /// The component that is changed by hand in this row.
-    pub(crate) fn drifting(&self) -> String {
-        format!("drift-{}", self.number % DRIFTS)
-    }
-
-    /// Changes it.
+    /// Changes a component by hand: one after another.
     pub(crate) fn drift(&self) {
-        let path = self.world.namespace.component_path(&self.drifting());
-        let change = json!({ "spec": { "row": 0, "by": "hand", "number": self.number } });
+        let number = self.drifts.fetch_add(1, Ordering::Relaxed);
+        let path = self.world.namespace.component_path(&format!("drift-{}", number % DRIFTS));
+        let change = json!({ "spec": { "row": 0, "by": "hand", "number": number } });
         let (status, answer) = self.world.cluster.admin().patch(&path, &change);
         assert_eq!(status, 200, "{answer}");
+    }
+
+    /// Whether all of these are as they were commanded.
+    pub(crate) fn drift_is_gone(&self) -> bool {
+        let all = self.world.cluster.admin().list(&self.world.namespace.components_path());
+        let drifted = |live: &Value| live["spec"]["by"] == "hand";
+        !all.iter().any(drifted)
     }
 
     /// Holds the first command where it is about to get its answer from `peer`: its receipt before the gateway

@@ -10,6 +10,7 @@ mod answers;
 mod audit;
 mod cell;
 mod certs;
+mod check;
 mod inject;
 mod lane;
 mod list;

@@ -1,6 +1,7 @@
 //! The table.
 
-use crate::cell::{Cell, PEAK_KIB, RSS_KIB};
+use crate::cell::Cell;
+use crate::check::{PEAK_KIB, RSS_KIB};
 use crate::rows::Row;
 use navin_test_support::Server;
 use std::time::Duration;
