@@ -1,7 +1,7 @@
 //! Does what the command line asks for.
 
 use crate::app::{App, Shared};
-use crate::cli::{AgentGateway, Arguments, Folders, Serve, Sign, Task, Token, TokenTask};
+use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
 use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
@@ -54,7 +54,7 @@ async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let app = start(&task.folders, &task.server_names, stop.clone()).await?;
     let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS).await?;
-    let gateway = bind_gateway(task.gateway_listen, &app).await?;
+    let gateway = bind_gateway(task.gateway_listen, &app, &task.load).await?;
     print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
     tokio::join!(rest.serve(rest::router(&app), stop.clone()), gateway.serve(gateway::router(&app), stop));
     app.store.close().await;
@@ -64,7 +64,7 @@ async fn serve(task: Serve) -> Result<(), Failure> {
 async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let app = start(&task.folders, &task.server_names, stop.clone()).await?;
-    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app).await?;
+    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, &task.load).await?;
     print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
     app.store.close().await;
@@ -106,8 +106,8 @@ async fn renew(app: Shared) {
     }
 }
 
-async fn bind_gateway(address: SocketAddr, app: &Shared) -> Result<Port, Failure> {
-    Port::bind(address, &app.keys, Clients::Certified, gateway::MAX_CONNECTIONS).await
+async fn bind_gateway(address: SocketAddr, app: &Shared, load: &Load) -> Result<Port, Failure> {
+    Port::bind(address, &app.keys, Clients::Certified, load.max_agents).await
 }
 
 async fn token(task: Token) -> Result<(), Failure> {

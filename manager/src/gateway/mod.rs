@@ -20,9 +20,6 @@ use axum::{Extension, Router};
 use error::GatewayError;
 use std::time::Duration;
 
-/// Most connections of agents at once.
-pub(crate) const MAX_CONNECTIONS: usize = 4096;
-
 /// Most requests that one identity may have open: two replicas have six, and some may be left of
 /// those that are gone.
 pub(crate) const MAX_OPEN: usize = 16;
