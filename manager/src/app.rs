@@ -1,5 +1,6 @@
 //! What the handlers of both ports share.
 
+use crate::contacts::Contacts;
 use crate::instance::Instance;
 use crate::keys::Keys;
 use crate::limits::Limits;
@@ -18,8 +19,12 @@ pub(crate) struct App {
     pub(crate) wake: Wake,
     /// This process among the gateways.
     pub(crate) instance: Instance,
-    /// What each identity has open.
-    pub(crate) open: Arc<Limits>,
+    /// When agents were heard, until it is written.
+    pub(crate) contacts: Contacts,
+    /// What each agent's certificate has open, and how often it calls.
+    pub(crate) agents: Arc<Limits>,
+    /// What each operator's token has open, and how often it calls.
+    pub(crate) operators: Arc<Limits>,
     /// Whether the process is to end.
     pub(crate) stop: Stop,
 }

@@ -32,7 +32,7 @@ const MANY: usize = 16;
 /// Calls at once, where it is how soon each arrives.
 const FEW: usize = 4;
 /// The longest wait for a fleet to be as it should.
-const SETTLED: Duration = Duration::from_secs(180);
+const SETTLED: Duration = Duration::from_mins(3);
 
 /// What is asked for.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Pause before a call that was not answered, or was put off, is made again.
 const AGAIN: Duration = Duration::from_millis(500);
 /// The longest that a call may have to be made again.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// One call.
 pub(crate) struct Call {

@@ -3,6 +3,7 @@
 use super::{GatewayError, audit_refused, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
+use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::receipts::{Incoming, Outcome, Taken};
 use axum::Extension;
@@ -28,7 +29,7 @@ pub(crate) async fn take(
         audit_refused(&app, &identity, "receipt.record", &incoming.command_id, "of another cluster").await;
         return Err(GatewayError::OtherCluster);
     }
-    match app.store.take_receipt(&identity, &incoming).await? {
+    match bounded(app.store.take_receipt(&identity, &incoming)).await? {
         Taken::Kept => Ok(answer(true)),
         Taken::Later => Ok(answer(false)),
         Taken::Unknown => Err(GatewayError::UnknownCommand),

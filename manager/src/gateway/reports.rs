@@ -3,6 +3,7 @@
 use super::{GatewayError, audit_refused, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
+use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::reports::{Answer, Incoming};
 use axum::Extension;
@@ -38,7 +39,7 @@ pub(crate) async fn take(
         Ok(Err(error)) => return Err(error),
         Err(_) => return Err(GatewayError::Unavailable),
     };
-    let answer = match app.store.take_report(&identity, &incoming).await? {
+    let answer = match bounded(app.store.take_report(&identity, &incoming)).await? {
         Answer::Kept => "kept",
         Answer::Needed => "needed",
         Answer::Revoked => return Err(refuse_revoked(&app, &identity).await),
