@@ -1,6 +1,7 @@
 //! What the handlers of both ports share.
 
 use crate::contacts::Contacts;
+use crate::http::Room;
 use crate::instance::Instance;
 use crate::keys::Keys;
 use crate::limits::Limits;
@@ -8,6 +9,7 @@ use crate::stop::Stop;
 use crate::store::Store;
 use crate::wake::Wake;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The parts of a running manager.
 pub(crate) struct App {
@@ -21,6 +23,10 @@ pub(crate) struct App {
     pub(crate) instance: Instance,
     /// When agents were heard, until it is written.
     pub(crate) contacts: Contacts,
+    /// What agents' bodies may take in memory.
+    pub(crate) room: Room,
+    /// Reports that are parsed at once.
+    pub(crate) parsing: Semaphore,
     /// What each agent's certificate has open, and how often it calls.
     pub(crate) agents: Arc<Limits>,
     /// What each operator's token has open, and how often it calls.

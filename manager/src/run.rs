@@ -4,6 +4,7 @@ use crate::app::{App, Shared};
 use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
 use crate::contacts::Contacts;
 use crate::failure::Failure;
+use crate::http::Room;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::Keys;
@@ -23,6 +24,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 
 /// Random bytes of a bearer token.
 const TOKEN_BYTES: usize = 32;
@@ -96,6 +98,8 @@ async fn start(
         wake: Wake::default(),
         instance,
         contacts: Contacts::default(),
+        room: Room::new(gateway::ROOM_KIB),
+        parsing: Semaphore::new(gateway::PARSING),
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
         stop,

@@ -33,8 +33,10 @@ pub(crate) enum GatewayError {
     OtherCluster,
     /// There is no such command.
     UnknownCommand,
-    /// The database failed: nothing was stored.
+    /// The database failed: nothing was acknowledged.
     Unavailable,
+    /// Too much is being read already.
+    Overloaded,
 }
 
 impl From<StoreError> for GatewayError {
@@ -57,6 +59,7 @@ impl From<BodyError> for GatewayError {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::TooLarge => Self::TooLarge,
+            BodyError::NoRoom => Self::Overloaded,
             BodyError::Broken => Self::Malformed("the body could not be read"),
         }
     }
@@ -66,7 +69,7 @@ impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
         let retry_after_s = match &self {
             Self::TooOften(seconds) => Some(*seconds),
-            Self::TooMany | Self::Unavailable => Some(RETRY_AFTER_S),
+            Self::TooMany | Self::Unavailable | Self::Overloaded => Some(RETRY_AFTER_S),
             _ => None,
         };
         let (status, code, message) = match self {
@@ -93,6 +96,7 @@ impl IntoResponse for GatewayError {
             Self::Unavailable => {
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the database does not answer")
             }
+            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded", "too much is being received"),
         };
         let text = json!({ "error": code, "message": message }).to_string();
         let mut response = http::json(status, text, "application/json");

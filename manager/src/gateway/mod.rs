@@ -32,6 +32,12 @@ const COMMANDS: &str = "/v1/cluster-agent/commands";
 /// those that are gone.
 pub(crate) const MAX_OPEN: usize = 16;
 
+/// What the bodies of agents may take in memory at once, in KiB.
+pub(crate) const ROOM_KIB: usize = 256 * 1024;
+
+/// Reports that are parsed at once.
+pub(crate) const PARSING: usize = 2;
+
 /// How long a request may take: the longest poll and what is around it.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 

@@ -23,7 +23,7 @@ pub(crate) async fn take(
     Extension(identity): Extension<Identity>,
     body: Body,
 ) -> Result<Response, GatewayError> {
-    let bytes = http::read(body, MAX_RECEIPT_BYTES).await?;
+    let (bytes, _room) = app.room.read(body, MAX_RECEIPT_BYTES).await?;
     let (receipt, incoming) = read(&bytes)?;
     if !is_of(&receipt, &identity) {
         audit_refused(&app, &identity, "receipt.record", &incoming.command_id, "of another cluster").await;

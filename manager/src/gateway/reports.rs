@@ -26,10 +26,13 @@ pub(crate) async fn take(
     Extension(identity): Extension<Identity>,
     body: Body,
 ) -> Result<Response, GatewayError> {
-    let bytes = http::read(body, MAX_REPORT_BYTES).await?;
+    let (bytes, _room) = app.room.read(body, MAX_REPORT_BYTES).await?;
     let of = identity.clone();
-    // Megabytes of JSON take a while: not on the threads that hold the connections.
+    // Megabytes of JSON take a while, and many times their size: not on the threads that hold the
+    // connections, and few at once.
+    let turn = app.parsing.acquire().await;
     let read = tokio::task::spawn_blocking(move || read(&bytes, &of)).await;
+    drop(turn);
     let incoming = match read {
         Ok(Ok(incoming)) => incoming,
         Ok(Err(GatewayError::OtherCluster)) => {

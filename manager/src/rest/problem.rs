@@ -91,6 +91,7 @@ impl From<BodyError> for Problem {
             BodyError::TooLarge => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above 1 MiB")
             }
+            BodyError::NoRoom => Self::unavailable(),
             BodyError::Broken => Self::bad_request("the body could not be read"),
         }
     }
