@@ -1,6 +1,6 @@
 //! `config.json` and `manager.pem`.
 //!
-//! - A key ring that is read holds at least one key, and its keys written anew are the same ring.
+//! - A key ring that is read holds a key for each block, at least one; its keys written anew are the same ring.
 //! - A configuration that we sign opens exactly where it has the form; its numbers are in their ranges, and it is
 //!   no command.
 //! - A gateway's URL that is taken is the same to another parser: https, this host, this port, nothing more.
@@ -14,6 +14,7 @@ use navin_cluster_agent::rules::envelope::{KeyRing, open_command};
 use navin_cluster_agent::rules::json::{MAX_ENVELOPE_BYTES, parse};
 use navin_cluster_agent::rules::names::{format_time, parse_time};
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Checks bytes as each of the two files, as the payload of one, and as texts in it.
@@ -35,8 +36,22 @@ fn key_ring(text: &str) {
         |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).expect("ASCII"), 16).expect("hexadecimal");
     let key = |id: &str| id.as_bytes().chunks(2).map(byte).collect::<Vec<u8>>();
     let again: String = ring.ids().map(|id| pem(&key(id.as_str()))).collect();
+    assert_eq!(ring.ids().count(), blocks(text).len(), "as many keys as blocks");
     assert!(!again.is_empty(), "a ring without a key");
     assert_eq!(KeyRing::from_pem(&again), Ok(ring));
+}
+
+/// The base64 of the different blocks of a text that is a key ring.
+fn blocks(text: &str) -> BTreeSet<String> {
+    let (mut blocks, mut block) = (BTreeSet::new(), None::<String>);
+    for line in text.lines().map(str::trim) {
+        match line {
+            "-----BEGIN PUBLIC KEY-----" => block = Some(String::new()),
+            "-----END PUBLIC KEY-----" => blocks.extend(block.take()),
+            line => block.iter_mut().for_each(|block| block.push_str(line)),
+        }
+    }
+    blocks
 }
 
 fn configuration(payload: &Value) {

@@ -3,7 +3,8 @@
 //! - An answer means the same in whatever pieces it arrives; one that breaks off is an error.
 //! - What is no 2xx is the error that its status says, with at most 600 characters of the server's.
 //! - An object is one; of one that nests too deep its shell is left. To set a label sets it.
-//! - A list holds the objects of all of its pages, in order, as another reader sees them.
+//! - A list holds the objects of all of its pages, in order, as another reader sees them; each page is asked for
+//!   with the token of the one before.
 //! - Each kind of an inventory says its state, is sorted, and is empty where it could not be read.
 
 use crate::answers::{Answer, Arrival, Server, cuts};
@@ -129,13 +130,17 @@ fn pages(answers: &[Answer]) {
     let listed = watch::list(&kube);
     assert_eq!(listed, watch::list(&client(answers, Arrival::InPieces(1)).0), "it depends on the pieces");
     let Ok((items, _)) = listed else { return };
-    let asked = server.requests().len();
-    let used: Vec<&Answer> = answers.iter().cycle().take(asked).collect();
+    let asked = server.requests();
+    let used: Vec<&Answer> = answers.iter().cycle().take(asked.len()).collect();
     if used.iter().any(|answer| answer.status == 410) {
         return;
     }
     let bodies = used.iter().map(|answer| parse_foreign(&answer.body, ANY_SIZE).ok());
     let Some(bodies) = bodies.collect::<Option<Vec<Value>>>() else { return };
+    for (path, before) in asked.iter().skip(1).zip(&bodies) {
+        let token = before["metadata"]["continue"].as_str().expect("a page after it was asked for");
+        assert!(path.ends_with(&format!("&continue={token}")), "{path:?} after {token:?}");
+    }
     let rows: Vec<&Value> = bodies.iter().filter_map(|body| body["items"].as_array()).flatten().collect();
     assert_eq!(rows.len(), items.len(), "objects were lost, or made");
     for ((Sighting { name, uid, generation, .. }, status), row) in items.iter().zip(rows) {
