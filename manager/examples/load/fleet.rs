@@ -7,7 +7,7 @@ use hyper::Method;
 use rustls::ClientConfig;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 const PAUSE_MS: u64 = 30_000;
 /// The longest poll, in seconds.
 const WAIT_S: u64 = 30;
-/// Of so many agents one says nothing to a command's first delivery.
+/// Of so many agents one is silent.
 const SILENT: usize = 50;
 
 /// What agents share.
@@ -26,6 +26,8 @@ pub(crate) struct World {
     pub(crate) polling: AtomicUsize,
     /// How many answers asked for a pause (429, 503).
     pub(crate) put_off: AtomicUsize,
+    /// Whether one of each [`SILENT`] agents says nothing to a command's first delivery.
+    pub(crate) silence: AtomicBool,
     /// How many connections were opened.
     pub(crate) opened: AtomicUsize,
 }
@@ -69,7 +71,8 @@ impl Agent {
         let keep = |command: &Value| {
             let id = command["payload"]["command_id"].as_str().expect("a command_id");
             let times = self.world.ledger.delivered(id, delivery(now));
-            times > 1 || self.number % SILENT != 1
+            let silent = self.number % SILENT == 1 && self.world.silence.load(Ordering::Relaxed);
+            times > 1 || !silent
         };
         Some(commands.into_iter().filter(keep).collect())
     }

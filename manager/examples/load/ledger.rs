@@ -58,6 +58,11 @@ impl Ledger {
         ids.filter(|id| commands.get(*id).is_some_and(|command| command.acknowledged.is_some())).count()
     }
 
+    /// How many commands arrived and are not acknowledged.
+    pub(crate) fn count_open(&self) -> usize {
+        self.commands().values().filter(|command| command.acknowledged.is_none()).count()
+    }
+
     /// When a command first arrived.
     pub(crate) fn arrival(&self, command_id: &str) -> Option<Instant> {
         self.commands().get(command_id)?.deliveries.first().map(|delivery| delivery.at)
