@@ -266,15 +266,19 @@ fn sort_error(error: &ureq::Error) -> HttpError {
         | ureq::Error::BadUri(_)
         | ureq::Error::Http(_)
         | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => HttpError::Unsent(text),
-        ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused || is_not_the_server(e) => {
+        ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused || is_before_sending(e) => {
             HttpError::Unsent(text)
         }
         _ => HttpError::Unanswered(text),
     }
 }
 
-/// Whether the server did not show that it is the one that we want: nothing is sent before that.
-fn is_not_the_server(error: &io::Error) -> bool {
-    let error = error.get_ref().and_then(|inner| inner.downcast_ref());
-    matches!(error, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_)))
+/// Whether there was no address, or a server that is not the one wanted: nothing is sent before both are there.
+fn is_before_sending(error: &io::Error) -> bool {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
+        Some(rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_)) => true,
+        Some(_) => false,
+        // std has no kind for it.
+        None => error.to_string().starts_with("failed to lookup address information"),
+    }
 }

@@ -2,6 +2,7 @@
 //! public reports that these come from are named.
 
 mod server;
+mod unsent;
 
 use super::*;
 use base64::Engine as _;

@@ -159,8 +159,9 @@ fn a_list_of_many_megabytes_is_whole_and_one_page_beyond_the_limit_makes_its_kin
         _ => Fate::Pass,
     });
     let replica = wired.replica(POD);
-    assert_eq!(nodes(&wired)["state"], "ok");
-    let inventory = wired.world.manager.inventory(wired.world.cluster_id()).expect("an inventory");
+    // The first report has it, without being asked.
+    let inventory =
+        until("an inventory", 2 * BOUND, || wired.world.manager.inventory(wired.world.cluster_id()));
     let inventory = inventory.get("inventory").unwrap_or(&inventory);
     for (kind, state, count) in
         [("nodes", "ok", 400), ("crds", "ok", 500), ("storage_classes", "too_large", 0)]

@@ -1,7 +1,7 @@
 //! The ServiceAccount's token is replaced on disk while the agent runs (ManageIQ/kubeclient#530: read once, and
 //! after an hour every call failed).
 
-use crate::lab::{BOUND, POD, outcome, queue, succeeded};
+use crate::lab::{BOUND, POD, applied};
 use crate::mount::Mount;
 use crate::wired::{COMPONENTS, LEASE, Replica, STATE, Wired};
 use navin_test_support::{Exchange, Fate, Server};
@@ -71,8 +71,7 @@ impl Bench {
 
     /// That a command goes through, and the watch is opened anew, with the second token and the same Lease.
     fn goes_on(&self, transitions: u64) {
-        let command = queue(&self.wired.world, "managedcomponent.apply", &json!({ "name": "c", "spec": {} }));
-        succeeded(&outcome(&self.wired.world, &command));
+        applied(&self.wired.world, "c", &json!({}));
         let from = self.wired.wire.len();
         self.replica.reset_api();
         let watch = self.wired.wire.wait("the watch", from, BOUND, |exchange| {
@@ -105,7 +104,6 @@ fn a_token_that_is_swapped_is_in_the_next_request_and_nothing_is_refused() {
 fn a_token_that_is_unknown_is_tried_at_a_pace_and_its_successor_at_once() {
     let mut bench = Bench::new("token-unknown");
     let (transitions, from) = (bench.transitions(), bench.wired.wire.len());
-    let command = queue(&bench.wired.world, "managedcomponent.apply", &json!({ "name": "b", "spec": {} }));
     bench.revoke();
     bench.replica.reset_api();
     let revoked = Instant::now();
@@ -123,5 +121,4 @@ fn a_token_that_is_unknown_is_tried_at_a_pace_and_its_successor_at_once() {
     bench.goes_on(transitions);
     let late = bench.calls(swapped, &bench.first).len();
     assert!(late <= CONNECTIONS, "what was under way on each: {late}");
-    succeeded(&outcome(&bench.wired.world, &command));
 }

@@ -100,6 +100,7 @@ impl World {
             identity_dir: self.identity_dir.clone(),
             inbox: None,
             kube_api: None,
+            kube_ca: None,
             wrapper: vec![],
             args: vec![],
             envs: vec![],
