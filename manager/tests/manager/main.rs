@@ -4,6 +4,7 @@
 mod calls;
 mod certificate;
 mod delivery;
+mod hostile;
 mod identities;
 mod kubeconfig;
 mod openapi;
