@@ -84,7 +84,7 @@ pub(crate) enum Clients {
 
 impl Port {
     /// Binds an address.
-    pub(crate) async fn bind(
+    pub(crate) fn bind(
         address: SocketAddr,
         keys: &Keys,
         clients: Clients,
@@ -191,12 +191,10 @@ fn begin(
 ) {
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
     let fingerprint: Option<Arc<str>> = certificate.map(|der| sha256_hex(der).into());
-    let place = match fingerprint.as_ref().map(|fingerprint| server.of_one.enter(fingerprint)).transpose() {
-        Ok(place) => place,
-        Err(_) => {
-            let certificate = fingerprint.as_deref();
-            return tracing::warn!(certificate, "too many connections of one client: closed");
-        }
+    let place = fingerprint.as_ref().map(|fingerprint| server.of_one.enter(fingerprint)).transpose();
+    let Ok(place) = place else {
+        let certificate = fingerprint.as_deref();
+        return tracing::warn!(certificate, "too many connections of one client: closed");
     };
     let service = Calls {
         router: TowerToHyperService::new(server.router.clone()),
