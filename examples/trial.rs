@@ -4,23 +4,20 @@
 //! while the leader is killed every few seconds; in the end every command has its one outcome, and the
 //! cluster shows what the newest of each name asked for. Exit 1 on any difference.
 
-use navin_test_support::{Agent, World, until};
+mod commands;
+
+use commands::{BOUND, Queued, compare, leader, queue};
+use navin_test_support::{Agent, Reading, World, until};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How many components the commands are about.
-const NAMES: u64 = 50;
 /// Short, so that there are many fail-overs.
 const LEASE_S: u64 = 3;
 /// How long a leader lives once it leads.
 const LIFE: Duration = Duration::from_secs(2);
-/// Longest wait for a leader.
-const BOUND: Duration = Duration::from_secs(30);
 
 fn main() -> ExitCode {
     let Some(commands) = arguments() else {
@@ -34,7 +31,7 @@ fn main() -> ExitCode {
     let over = AtomicBool::new(false);
     let (queued, kills) = thread::scope(|scope| {
         let killing = scope.spawn(|| kill_leaders(&world, &agents, &over));
-        let queued: Vec<Queued> = (1..=commands).map(|number| queue(&world, number)).collect();
+        let queued: Vec<Queued> = (1..=commands).map(|number| queue(&world, number, None)).collect();
         println!("{commands} commands queued in {:.1} s", started.elapsed().as_secs_f64());
         let ended = await_outcomes(&world, commands);
         over.store(true, Ordering::Relaxed);
@@ -66,37 +63,6 @@ fn arguments() -> Option<u64> {
         [option, number] if option == "--commands" => number.parse().ok().filter(|number| *number > 0),
         _ => None,
     }
-}
-
-/// A command at the manager.
-struct Queued {
-    command_id: String,
-    /// The component, and its spec where it is an apply; none for an inventory.
-    about: Option<(String, Option<Value>)>,
-}
-
-/// Queues the `number`th: two applies, then a delete, of one name after another; now and then an inventory.
-fn queue(world: &World, number: u64) -> Queued {
-    let name = format!("c{:02}", number % NAMES);
-    let (operation, arguments, about) = if number.is_multiple_of(97) {
-        ("inventory.report", json!({}), None)
-    } else if (number / NAMES) % 3 == 2 {
-        ("managedcomponent.delete", json!({ "name": name }), Some((name, None)))
-    } else {
-        let spec = json!({ "number": number, "list": [number, { "text": "ü" }] });
-        let arguments = json!({ "name": name, "spec": spec });
-        ("managedcomponent.apply", arguments, Some((name, Some(spec))))
-    };
-    let queued = world.manager.command(world.cluster_id(), operation, &arguments);
-    Queued { command_id: queued["command_id"].as_str().expect("a command_id").to_owned(), about }
-}
-
-/// The replica that holds the Lease and has written the state.
-fn leader<'a>(world: &World, agents: &'a [Agent; 2]) -> &'a Agent {
-    until("a leader", BOUND, || {
-        let state = world.namespace.state()?;
-        agents.iter().find(|agent| agent.leads(&world.namespace) && state["holder"] == agent.holder())
-    })
 }
 
 /// Kills one leader after another: one starts again at once and takes over from itself, the next only when
@@ -133,65 +99,8 @@ fn await_outcomes(world: &World, commands: u64) -> u64 {
     }
 }
 
-/// What is not as it must be.
-fn compare(world: &World, queued: &[Queued]) -> Vec<String> {
-    let mut differences = Vec::new();
-    let mut counts = BTreeMap::<String, u32>::new();
-    let mut newest = BTreeMap::<&str, (u64, &Queued)>::new();
-    let mut superseded = Vec::new();
-    for command in queued {
-        let shown = world.manager.command_status(world.cluster_id(), &command.command_id);
-        let (status, receipt) = (shown["status"].as_str().unwrap_or("?"), &shown["receipt"]);
-        let reason = receipt["reason"].as_str().unwrap_or("");
-        *counts.entry(format!("{status} {reason}").trim().to_owned()).or_default() += 1;
-        let others = shown["receipts"].as_array().into_iter().flatten().map(|kept| &kept["receipt"]);
-        if others.clone().any(|other| other["recorded"] == true && other != receipt) {
-            differences.push(format!("{} has two outcomes", command.command_id));
-        }
-        let sequence = shown["sequence"].as_u64().unwrap_or(0);
-        match (&command.about, status, reason) {
-            (None, "succeeded", _) => {}
-            (Some((name, _)), "succeeded", _) => {
-                let best = newest.entry(name).or_insert((sequence, command));
-                if sequence > best.0 {
-                    *best = (sequence, command);
-                }
-            }
-            (Some((name, _)), "refused", "superseded") => superseded.push((name.as_str(), sequence)),
-            (_, _, _) => differences.push(format!("{} is {status}: {receipt}", command.command_id)),
-        }
-    }
-    for (outcome, count) in counts {
-        println!("{count:>6} {outcome}");
-    }
-    for (name, sequence) in superseded {
-        if newest.get(name).is_none_or(|(best, _)| *best < sequence) {
-            differences.push(format!("{name}: {sequence} was superseded by nothing"));
-        }
-    }
-    let state = world.namespace.state().expect("the agent's state");
-    for (name, (sequence, command)) in newest {
-        let wanted = command.about.as_ref().and_then(|(_, spec)| spec.as_ref());
-        let live = world.namespace.component(name);
-        if live.as_ref().map(|live| &live["spec"]) != wanted {
-            differences.push(format!("{name} is {live:?}, and should be {wanted:?}"));
-        }
-        let written =
-            live.as_ref().map(|live| &live["metadata"]["annotations"]["platform.navin.ai/sequence"]);
-        if written.is_some_and(|text| text.as_str().and_then(|text| text.parse().ok()) != Some(sequence)) {
-            differences.push(format!("{name} has the sequence {written:?}, not {sequence}"));
-        }
-        if state["components"][name]["succeeded"] != sequence {
-            differences.push(format!("{name}: the state does not say {sequence}"));
-        }
-    }
-    differences
-}
-
 /// What the running process takes now and took at most, of memory, and its threads.
 fn memory(agent: &Agent) -> String {
-    let status = fs::read_to_string(format!("/proc/{}/status", agent.process().pid())).unwrap_or_default();
-    let wanted = ["VmRSS", "VmHWM", "Threads"];
-    let lines = status.lines().filter(|line| wanted.iter().any(|name| line.starts_with(name)));
-    lines.map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>().join(", ")
+    let now = Reading::of(agent.process().pid());
+    format!("RSS {} KiB, at most {} KiB, {} threads", now.rss_kib, now.peak_kib, now.threads)
 }

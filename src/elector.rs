@@ -1,6 +1,9 @@
 //! The lease thread: takes, renews and releases the Lease as `rules::election` decides, over a connection of
 //! its own, and sets the permission to act.
 
+#[cfg(test)]
+mod tests;
+
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::heartbeat::LONGEST_WAIT;
@@ -236,7 +239,11 @@ impl Elector {
             Err(error) => {
                 self.permit.let_go();
                 self.trouble("lease not taken", &error);
-                if matches!(error, KubeError::Refused { .. }) { self.look() } else { self.retry() }
+                // Where there is no such namespace either, a Lease is not found however often it is made.
+                match error {
+                    KubeError::Refused { .. } | KubeError::NotFound(_) => self.look(),
+                    _ => self.retry(),
+                }
             }
         }
     }

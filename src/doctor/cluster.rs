@@ -74,7 +74,7 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
         .kube
         .as_ref()
         .map_err(|why| Finding::wrong(NAME, why, "run it in the agent's container, or say where it is"))?;
-    let mount = "mount the ServiceAccount's token (automountServiceAccountToken)";
+    let mount = "mount the ServiceAccount's token and kube-root-ca.crt, as deploy/deployment.yaml does";
     let read = |path| {
         files::read(path, MAX_FILE_BYTES).map_err(|error| {
             Finding::wrong(NAME, format!("{}: not readable: {error}", path.display()), mount)

@@ -12,6 +12,7 @@ mod operator;
 mod process;
 mod receipts;
 mod rest;
+mod shedding;
 mod sqlite;
 mod support;
 mod walk;

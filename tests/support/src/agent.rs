@@ -23,6 +23,8 @@ pub struct AgentOptions {
     pub inbox: Option<PathBuf>,
     /// Instead of the API server's URL: a proxy that a test puts between.
     pub kube_api: Option<String>,
+    /// Instead of the API server's issuer, in PEM: that of a proxy with certificates of its own.
+    pub kube_ca: Option<String>,
     /// A program and arguments that start the agent, such as `unshare`; by default it is started itself.
     pub wrapper: Vec<OsString>,
     /// More arguments.
@@ -40,6 +42,7 @@ pub struct Agent {
     pod: String,
     uid: String,
     inbox: Option<PathBuf>,
+    token: PathBuf,
 }
 
 impl Agent {
@@ -49,12 +52,13 @@ impl Agent {
         let (token, issuer) = (file("token"), file("ca.crt"));
         let account = cluster.service_account_token(&namespace.name, "navin-cluster-agent");
         fs::write(&token, account).expect("the agent's token");
-        fs::write(&issuer, cluster.ca_pem()).expect("the API server's CA");
+        fs::write(&issuer, options.kube_ca.as_deref().unwrap_or(cluster.ca_pem()))
+            .expect("the API server's CA");
         let url = options.kube_api.unwrap_or_else(|| cluster.url().to_owned());
         let mut args: Vec<OsString> = vec!["run".into()];
         args.extend(["--identity-dir".into(), options.identity_dir.into()]);
         args.extend(["--kube-api".into(), url.into()]);
-        args.extend(["--kube-token-file".into(), token.into()]);
+        args.extend(["--kube-token-file".into(), token.clone().into()]);
         args.extend(["--kube-ca-file".into(), issuer.into()]);
         if let Some(inbox) = &options.inbox {
             fs::create_dir_all(inbox).expect("the inbox");
@@ -75,7 +79,7 @@ impl Agent {
         let args = line;
         let process =
             Process::start(Launch { name: options.pod.clone(), program, args, envs, folder: options.folder });
-        Self { process, pod: options.pod, uid, inbox: options.inbox }
+        Self { process, pod: options.pod, uid, inbox: options.inbox, token }
     }
 
     /// Its process: to be killed, paused, started again as the container of the same pod.
@@ -105,6 +109,11 @@ impl Agent {
             assert!(self.process.is_running(), "{} ended: {}", self.pod, self.process.stderr_tail());
             self.leads(namespace).then_some(())
         });
+    }
+
+    /// The file with its token for the API server, read for every request.
+    pub fn token_file(&self) -> &Path {
+        &self.token
     }
 
     /// Its inbox.

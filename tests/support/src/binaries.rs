@@ -1,20 +1,24 @@
 //! The workspace's own programs, built by Cargo when a test first asks for one.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Instant;
+use std::{env, fs};
 
 use serde_json::Value;
 
 use crate::folder::{say, target_dir, workspace_dir};
 
-/// The path of `navin-cluster-agent` or `navin-manager`, built from the sources as they are now.
+/// The path of `navin-cluster-agent` or `navin-manager`, built from the sources as they are now; or what
+/// `NAVIN_TEST_AGENT` names instead of the agent, such as the static binary.
 pub fn cargo_binary(name: &str) -> PathBuf {
     static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
+    if let Some(other) = env::var_os("NAVIN_TEST_AGENT").filter(|_| name == "navin-cluster-agent") {
+        return fs::canonicalize(other).expect("the agent that NAVIN_TEST_AGENT names");
+    }
     let built = BUILT.get_or_init(build);
     built.get(name).unwrap_or_else(|| panic!("no binary {name} among {:?}", built.keys())).clone()
 }

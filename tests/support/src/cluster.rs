@@ -5,7 +5,8 @@
 //! finalizers, RBAC, tokens, CRDs) is all in the API server.
 
 use std::fs;
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ pub struct Cluster {
     // Before the folder: what is declared first is dropped first.
     api_server: Process,
     etcd: Process,
+    etcd_port: u16,
     url: String,
     ca_pem: String,
     admin: Api,
@@ -78,7 +80,7 @@ impl Cluster {
             let admin = Api::new(&url, &ca_pem, Some(&admin_token));
             is_ready(&admin).then_some((ca_pem, admin))
         })?;
-        Ok(Self { api_server, etcd, url, ca_pem, admin, admin_token, folder })
+        Ok(Self { api_server, etcd, etcd_port: client_port, url, ca_pem, admin, admin_token, folder })
     }
 
     /// Kills both servers; what they hold on disk stays.
@@ -93,6 +95,29 @@ impl Cluster {
         self.etcd.start_again();
         self.api_server.start_again();
         self.wait_ready();
+    }
+
+    /// Lets etcd forget every version but the newest: whoever asks for an older one is told 410.
+    pub fn compact(&self) {
+        // "AA==" is the key of one zero byte, from which no key is earlier.
+        let range = self.etcd_call("/v3/kv/range", r#"{"key":"AA=="}"#);
+        let (_, after) = range.split_once("\"revision\":\"").expect("a revision of etcd's");
+        let revision: String = after.chars().take_while(char::is_ascii_digit).collect();
+        let order = format!(r#"{{"revision":"{revision}","physical":true}}"#);
+        let answer = self.etcd_call("/v3/kv/compaction", &order);
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+
+    /// A call over etcd's JSON gateway: the answer as it came.
+    fn etcd_call(&self, path: &str, body: &str) -> String {
+        let mut etcd = TcpStream::connect(("127.0.0.1", self.etcd_port)).expect("etcd, which listens");
+        etcd.set_read_timeout(Some(Duration::from_secs(10))).expect("a limit");
+        let head = format!("POST {path} HTTP/1.1\r\nHost: etcd\r\nConnection: close\r\n");
+        let request = format!("{head}Content-Length: {}\r\n\r\n{body}", body.len());
+        etcd.write_all(request.as_bytes()).expect("a request to etcd");
+        let mut answer = String::new();
+        etcd.read_to_string(&mut answer).expect("etcd's answer");
+        answer
     }
 
     /// Waits until the API server says that it is ready.

@@ -5,40 +5,32 @@
 //! connection of the agent has one of the proxy's own behind it; nothing is ever sent twice.
 
 mod call;
+mod door;
 mod exchange;
 mod message;
+mod serve;
 mod tls;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, ServerConfig, ServerConnection, StreamOwned};
+use rustls::{ClientConfig, ServerConfig};
 
-pub use call::{Call, Exchange, Fate, Gate, Reply, Server};
+pub use call::{Call, Exchange, Fate, Gate, Raw, Reply, Server};
+pub use door::Door;
 pub use wire::Wire;
 
 use crate::cluster::Cluster;
 use crate::manager::Manager;
 use crate::wait::until;
-use exchange::{FromAgent, ToAgent, ToServer, exchange, stream};
-use message::Message;
-use tls::{client_config, server_config};
-use wire::Verdict;
-
-/// Most connections at once; an agent has about eight.
-const CONNECTIONS: usize = 64;
-/// How long the server may take to connect.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
-/// How long either side may take to take in what is sent.
-const SEND_LIMIT: Duration = Duration::from_secs(30);
+use tls::{client_config, server_config, server_config_of};
 
 /// A proxy; it ends, and breaks all that goes through it, with this value.
 pub struct Proxy {
@@ -52,8 +44,15 @@ struct Inner {
     server: Server,
     wire: Wire,
     address: SocketAddr,
-    shown: Arc<ServerConfig>,
-    behind: Arc<ClientConfig>,
+    shown: Mutex<Arc<ServerConfig>>,
+    behind: Mutex<Arc<ClientConfig>>,
+    door: Mutex<Door>,
+    /// How many connections were made so far: the number of the next one.
+    accepted: AtomicU64,
+    /// Those with a lower number have fallen silent for good.
+    silent_below: AtomicU64,
+    /// So has one over which nothing went for so long.
+    forgets_after: Mutex<Option<Duration>>,
     closed: AtomicBool,
     /// Both ends of every connection, so that closing ends whatever waits for them.
     open: Mutex<BTreeMap<u64, Vec<TcpStream>>>,
@@ -74,8 +73,7 @@ impl Proxy {
         let files = manager.data().join("tls");
         let shown = server_config(&files.join("server.crt"), &files.join("server.key"));
         let ca = std::fs::read_to_string(identity.join("ca.crt")).expect("the identity's ca.crt");
-        let own = (identity.join("tls.crt"), identity.join("tls.key"));
-        let behind = client_config(&ca, Some((own.0.as_path(), own.1.as_path())));
+        let behind = as_agent(&ca, identity);
         Self::start(agent, Server::Gateway, wire, manager.gateway_url(), shown, behind)
     }
 
@@ -95,19 +93,60 @@ impl Proxy {
             server,
             wire: wire.clone(),
             address,
-            shown: Arc::new(shown),
-            behind: Arc::new(behind),
+            shown: Mutex::new(Arc::new(shown)),
+            behind: Mutex::new(Arc::new(behind)),
+            door: Mutex::default(),
+            accepted: AtomicU64::new(0),
+            silent_below: AtomicU64::new(0),
+            forgets_after: Mutex::default(),
             closed: AtomicBool::new(false),
             open: Mutex::default(),
         });
         let ours = Arc::clone(&inner);
-        let accepting = Some(thread::spawn(move || accept(&listener, &ours)));
+        let accepting = Some(thread::spawn(move || door::accept(listener, &ours)));
         Self { inner, port, accepting }
     }
 
     /// `https://127.0.0.1:<port>`.
     pub fn url(&self) -> String {
         format!("https://127.0.0.1:{}", self.port)
+    }
+
+    /// Its port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// From now on it shows this certificate, in PEM, to whoever connects.
+    pub fn show(&self, chain: &str, key: &str) {
+        *lock(&self.inner.shown) = Arc::new(server_config_of(chain, key));
+    }
+
+    /// From now on it passes for the agent with this identity, which was issued anew.
+    pub fn speak_as(&self, identity: &Path) {
+        let ca = std::fs::read_to_string(identity.join("ca.crt")).expect("the identity's ca.crt");
+        *lock(&self.inner.behind) = Arc::new(as_agent(&ca, identity));
+    }
+
+    /// From now on this becomes of new connections; those of before go on.
+    pub fn door(&self, door: Door) {
+        door::set(&self.inner, self.port, door);
+    }
+
+    /// Lets every connection that is open now fall silent for good: what is sent over it arrives nowhere, and
+    /// nobody is told, as where a firewall has lost it.
+    pub fn fall_silent(&self) {
+        self.inner.silent_below.store(self.inner.accepted.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+
+    /// From now on a connection falls silent over which nothing went for `idle`; `None`: no more.
+    pub fn forget_after(&self, idle: Option<Duration>) {
+        *lock(&self.inner.forgets_after) = idle;
+    }
+
+    /// How many connections were made so far.
+    pub fn accepted(&self) -> u64 {
+        self.inner.accepted.load(Ordering::SeqCst)
     }
 
     /// Breaks every connection that is open now.
@@ -121,7 +160,7 @@ impl Proxy {
 
 impl Drop for Proxy {
     fn drop(&mut self) {
-        self.inner.closed.store(true, Ordering::Relaxed);
+        self.inner.closed.store(true, Ordering::SeqCst);
         self.reset();
         // Wakes the thread that accepts.
         drop(TcpStream::connect(("127.0.0.1", self.port)));
@@ -139,118 +178,31 @@ impl Drop for Proxy {
 
 impl Inner {
     fn open(&self) -> MutexGuard<'_, BTreeMap<u64, Vec<TcpStream>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.open)
+    }
+
+    fn closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
+    /// Whether a connection has fallen silent, over which nothing went for so long.
+    fn is_silent(&self, connection: u64, idle: Duration) -> bool {
+        connection < self.silent_below.load(Ordering::SeqCst)
+            || lock(&self.forgets_after).is_some_and(|limit| idle >= limit)
     }
 
     fn register(&self, connection: u64, socket: &TcpStream) -> io::Result<()> {
         self.open().entry(connection).or_default().push(socket.try_clone()?);
         // Between the closing and this: nobody would break it any more.
-        if self.closed.load(Ordering::Relaxed) {
-            Err(io::ErrorKind::ConnectionAborted.into())
-        } else {
-            Ok(())
-        }
+        if self.closed() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
 }
 
-fn accept(listener: &TcpListener, inner: &Arc<Inner>) {
-    for (socket, number) in listener.incoming().map_while(Result::ok).zip(0_u64..) {
-        if inner.closed.load(Ordering::Relaxed) {
-            return;
-        }
-        if inner.open().len() >= CONNECTIONS || inner.register(number, &socket).is_err() {
-            continue;
-        }
-        let inner = Arc::clone(inner);
-        thread::spawn(move || {
-            // A connection that breaks is for the agent to notice.
-            drop(serve(&inner, number, socket));
-            inner.open().remove(&number);
-        });
-    }
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Result<()> {
-    socket.set_nodelay(true)?;
-    socket.set_write_timeout(Some(SEND_LIMIT))?;
-    let session = ServerConnection::new(Arc::clone(&inner.shown)).map_err(io::Error::other)?;
-    let mut agent = StreamOwned::new(session, socket);
-    let mut server = None;
-    while let Some(request) = Message::read(&mut FromAgent(&mut agent))? {
-        let mut words = request.first_line.split(' ').map(str::to_owned);
-        let call = inner.wire.called(Call {
-            number: 0,
-            agent: inner.agent.clone(),
-            server: inner.server,
-            method: words.next().unwrap_or_default(),
-            path: words.next().unwrap_or_default(),
-            body: request.body.into(),
-            at: Instant::now(),
-        });
-        let number = call.number;
-        match inner.wire.judge(&call, None, &inner.closed) {
-            Verdict::Pass => {}
-            Verdict::Cut => return Ok(()),
-            Verdict::Answer { status, body, retry_after_s } => {
-                give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
-                continue;
-            }
-        }
-        let server = match &mut server {
-            Some(server) => server,
-            None => server.insert(connect(inner, connection)?),
-        };
-        inner.wire.note(number, |exchange| exchange.forwarded = Some(Instant::now()));
-        if call.path.contains("watch=") {
-            return stream(server, &request.raw, &mut agent, |first_line| {
-                let reply = Reply { status: status(first_line), body: Arc::from([]), at: Instant::now() };
-                inner.wire.replied(number, &reply);
-                matches!(inner.wire.judge(&call, Some(&reply), &inner.closed), Verdict::Pass)
-            });
-        }
-        // Whoever waits for something to happen goes away when the agent does; a write is seen through.
-        let patient = call.method != "GET";
-        let answer = exchange(server, &request.raw, &agent.sock, patient)?;
-        let reply =
-            Reply { status: status(&answer.first_line), body: answer.body.into(), at: Instant::now() };
-        inner.wire.replied(number, &reply);
-        match inner.wire.judge(&call, Some(&reply), &inner.closed) {
-            Verdict::Pass => give(inner, &mut agent, number, &answer.raw)?,
-            Verdict::Cut => return Ok(()),
-            Verdict::Answer { status, body, retry_after_s } => {
-                give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn status(first_line: &str) -> u16 {
-    first_line.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
-}
-
-fn give(inner: &Inner, agent: &mut ToAgent, number: usize, answer: &[u8]) -> io::Result<()> {
-    agent.write_all(answer)?;
-    agent.flush()?;
-    inner.wire.note(number, |exchange| exchange.given = true);
-    Ok(())
-}
-
-fn own_answer(status: u16, body: &str, retry_after_s: Option<u64>) -> Vec<u8> {
-    let retry = retry_after_s.map_or_else(String::new, |seconds| format!("Retry-After: {seconds}\r\n"));
-    format!(
-        "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\n{retry}Content-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
-}
-
-fn connect(inner: &Inner, connection: u64) -> io::Result<ToServer> {
-    let socket = TcpStream::connect_timeout(&inner.address, CONNECT_LIMIT)?;
-    socket.set_nodelay(true)?;
-    socket.set_write_timeout(Some(SEND_LIMIT))?;
-    inner.register(connection, &socket)?;
-    let name = ServerName::IpAddress(inner.address.ip().into());
-    let session = ClientConnection::new(Arc::clone(&inner.behind), name).map_err(io::Error::other)?;
-    Ok(StreamOwned::new(session, socket))
+fn as_agent(ca: &str, identity: &Path) -> ClientConfig {
+    let own = (identity.join("tls.crt"), identity.join("tls.key"));
+    client_config(ca, Some((own.0.as_path(), own.1.as_path())))
 }

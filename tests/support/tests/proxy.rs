@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use navin_test_support::{Api, Cluster, Fate, Gate, Proxy, Wire};
+use navin_test_support::{Api, Cluster, Door, Fate, Gate, Proxy, Raw, Wire, until};
 use serde_json::json;
 
 const BOUND: Duration = Duration::from_secs(10);
@@ -95,6 +95,10 @@ fn an_answer_can_be_the_proxys_own_and_can_come_late() {
     let client = client("proxy-answer");
     client.wire.rule(|_, _| Fate::answer(503, "overload"));
     assert_eq!(client.create(), Some(503));
+    assert!(client.wire.since(0).iter().all(|exchange| exchange.call.bearer.is_some()), "whose call it is");
+    let page = || Fate::Page { status: 502, kind: "text/html", retry_after: None, body: "<p>".to_owned() };
+    client.wire.rule(move |_, _| page());
+    assert_eq!(client.create(), Some(502));
     let pause = Duration::from_millis(300);
     client.wire.rule(move |_, reply| if reply.is_none() { Fate::Delay(pause) } else { Fate::Pass });
     let started = Instant::now();
@@ -136,4 +140,63 @@ fn a_proxy_that_ends_breaks_what_is_under_way() {
     drop(proxy);
     assert!(request.join().expect("the request"), "no answer");
     assert_eq!(wire.len(), 1);
+}
+
+#[test]
+fn a_door_that_is_closed_or_resets_lets_nobody_in_until_it_is_open_again() {
+    let client = client("proxy-door");
+    for door in [Door::Closed, Door::Reset, Door::Says(b"HTTP/1.1 400 Bad Request".into(), Duration::ZERO)] {
+        client.proxy.door(door.clone());
+        assert_eq!(client.get(), None, "{door:?}");
+    }
+    assert!(client.wire.is_empty(), "no call came so far");
+    client.proxy.door(Door::Open);
+    assert_eq!(client.get(), Some(404));
+}
+
+#[test]
+fn what_fell_silent_stays_so_and_a_new_connection_works() {
+    let client = client("proxy-silent");
+    let gate = Gate::new();
+    let held = gate.clone();
+    client.wire.rule(move |_, reply| if reply.is_some() { Fate::Hold(held.clone()) } else { Fate::Pass });
+    let (api, state) = (client.api.clone(), client.state());
+    let waiting = std::thread::spawn(move || api.call("GET", &state, None).is_err());
+    gate.wait_reached(BOUND);
+    client.proxy.fall_silent();
+    client.wire.pass_all();
+    gate.pass();
+    assert_eq!(client.get(), Some(404), "over a connection of its own");
+    assert!(!waiting.is_finished(), "over the connection of before nothing comes");
+    client.proxy.reset();
+    assert!(waiting.join().expect("the request"), "no answer");
+}
+
+#[test]
+fn what_is_sent_over_a_connection_that_was_forgotten_is_not_heard() {
+    let client = client("proxy-forgets");
+    client.proxy.forget_after(Some(Duration::ZERO));
+    let (api, state) = (client.api.clone(), client.state());
+    let waiting = std::thread::spawn(move || api.call("GET", &state, None).is_err());
+    until("its end", BOUND, || {
+        client.proxy.reset();
+        waiting.is_finished().then_some(())
+    });
+    assert!(waiting.join().expect("the request"), "no answer");
+    assert!(client.wire.is_empty());
+    client.proxy.forget_after(None);
+    assert_eq!(client.get(), Some(404));
+}
+
+#[test]
+fn an_answer_can_be_bent_and_a_call_answered_with_any_bytes() {
+    let client = client("proxy-bent");
+    client.wire.rule(|_, _| Fate::Raw(Raw { bytes: b"HTTP/1.1 204 \r\n\r\n".into(), ..Raw::default() }));
+    assert_eq!(client.create(), Some(204));
+    client.wire.rule(|_, _| Fate::Bent(|answer| Raw { bytes: answer[..20].to_vec(), ..Raw::default() }));
+    assert_eq!(client.create(), None);
+    client.wire.pass_all();
+    assert_eq!(client.get(), Some(200), "the second took effect");
+    let bearer = client.wire.since(0)[0].call.bearer.clone();
+    assert!(bearer.is_some_and(|token| token.starts_with("ey")));
 }

@@ -29,6 +29,8 @@ pub struct Call {
     pub method: String,
     /// Path and query.
     pub path: String,
+    /// The bearer token that it carries.
+    pub bearer: Option<String>,
     /// The body; empty where it was too large to be recorded.
     pub body: Arc<[u8]>,
     /// When it was read.
@@ -116,6 +118,35 @@ pub enum Fate {
         /// `Retry-After`, in seconds.
         retry_after_s: Option<u64>,
     },
+    /// The agent is given this instead, as a server in between would answer.
+    Page {
+        /// HTTP status.
+        status: u16,
+        /// `Content-Type`.
+        kind: &'static str,
+        /// `Retry-After`, as it stands.
+        retry_after: Option<String>,
+        /// The body.
+        body: String,
+    },
+    /// The agent is given these bytes instead: before, and the server never sees the call.
+    Raw(Raw),
+    /// The agent is given what this makes of the server's answer; before the answer, and on a watch, the call
+    /// goes on.
+    Bent(fn(&[u8]) -> Raw),
+}
+
+/// Bytes in place of an answer.
+#[derive(Clone, Debug, Default)]
+pub struct Raw {
+    /// What is sent.
+    pub bytes: Vec<u8>,
+    /// How many spaces follow.
+    pub spaces: u64,
+    /// The pause after each byte of `bytes`.
+    pub pause: Duration,
+    /// The connection goes on after them; else it ends.
+    pub keep: bool,
 }
 
 impl Fate {

@@ -34,12 +34,14 @@ pub(super) fn exchange(
 }
 
 /// Passes on what the server sends, as it comes, until either of the two ends. `begun` is told the status
-/// line before anything is passed on, and says whether it is.
+/// line before anything is passed on, and says whether it is; `alive` is told how long nothing was passed on,
+/// and says whether what comes now still is.
 pub(super) fn stream(
     server: &mut ToServer,
     request: &[u8],
     agent: &mut ToAgent,
     begun: impl FnOnce(&str) -> bool,
+    alive: impl Fn(Duration) -> bool,
 ) -> io::Result<()> {
     server.sock.set_nonblocking(false)?;
     server.write_all(request)?;
@@ -56,10 +58,15 @@ pub(super) fn stream(
     if !begun(&String::from_utf8_lossy(&piece)) {
         return Ok(());
     }
+    let mut last = Instant::now();
     loop {
+        if !alive(last.elapsed()) {
+            return Ok(());
+        }
         agent.write_all(&piece)?;
         agent.flush()?;
         piece.clear();
+        last = Instant::now();
         if source.more(&mut piece)? == 0 {
             return Ok(());
         }

@@ -15,11 +15,23 @@ fn certificates(path: &Path) -> Vec<CertificateDer<'static>> {
 
 /// Shows this certificate, and asks for none.
 pub(super) fn server_config(chain: &Path, key: &Path) -> ServerConfig {
+    let key = PrivateKeyDer::from_pem_file(key).expect("the server's key");
+    showing(certificates(chain), key)
+}
+
+/// The same of a certificate and a key in PEM.
+pub(super) fn server_config_of(chain: &str, key: &str) -> ServerConfig {
+    let chain = CertificateDer::pem_slice_iter(chain.as_bytes());
+    let chain = chain.map(|certificate| certificate.expect("a certificate")).collect();
+    showing(chain, PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key"))
+}
+
+fn showing(chain: Vec<CertificateDer<'static>>, key: PrivateKeyDer<'static>) -> ServerConfig {
     ServerConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring knows the protocol versions")
         .with_no_client_auth()
-        .with_single_cert(certificates(chain), PrivateKeyDer::from_pem_file(key).expect("the server's key"))
+        .with_single_cert(chain, key)
         .expect("the key is the certificate's")
 }
 

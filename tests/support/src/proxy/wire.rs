@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::call::{Call, Exchange, Fate, Reply};
+use super::call::{Call, Exchange, Fate, Raw, Reply};
 
 /// Most calls that are recorded; a scenario with more is not what this is for.
 const RECORDED_MOST: usize = 100_000;
@@ -33,7 +33,9 @@ struct Inner {
 pub(super) enum Verdict {
     Pass,
     Cut,
-    Answer { status: u16, body: String, retry_after_s: Option<u64> },
+    Answer { status: u16, kind: &'static str, retry_after: Option<String>, body: String },
+    Raw(Raw),
+    Bent(fn(&[u8]) -> Raw),
 }
 
 impl Wire {
@@ -135,7 +137,15 @@ impl Wire {
         match fate {
             Fate::Pass => Verdict::Pass,
             Fate::Cut => Verdict::Cut,
-            Fate::Answer { status, body, retry_after_s } => Verdict::Answer { status, body, retry_after_s },
+            Fate::Answer { status, body, retry_after_s } => {
+                let retry_after = retry_after_s.map(|seconds| seconds.to_string());
+                Verdict::Answer { status, kind: "application/json", retry_after, body }
+            }
+            Fate::Page { status, kind, retry_after, body } => {
+                Verdict::Answer { status, kind, retry_after, body }
+            }
+            Fate::Raw(raw) => Verdict::Raw(raw),
+            Fate::Bent(bend) => Verdict::Bent(bend),
             Fate::Delay(pause) => wait(Box::new(move || (started.elapsed() >= pause).then_some(true))),
             Fate::Hold(gate) => {
                 gate.reach();
