@@ -30,9 +30,10 @@ pub(crate) fn import(site: &Site) -> String {
 
 /// The commands after the registration, as they are written.
 pub(crate) fn two_replicas(site: &Site) -> String {
-    let [_, manifests, identity, show] = installation(site);
+    let [_, manifests, identity, rollout] = installation(site);
     site.sh(&manifests);
     site.sh(&identity);
+    site.sh(&rollout);
     let pods = site.two_ready();
     let nodes: BTreeSet<&str> = pods.iter().filter_map(|pod| pod["spec"]["nodeName"].as_str()).collect();
     assert_eq!(nodes.len(), site.nodes, "{nodes:?}");
@@ -41,25 +42,39 @@ pub(crate) fn two_replicas(site: &Site) -> String {
     }
     let leader = site.next_leader("");
     assert!(pods.iter().any(|pod| name(pod) == leader), "{leader}");
-    site.sh(&show);
     format!("on {}", Vec::from_iter(nodes).join(" and "))
 }
 
-/// `docs/MANAGER.md`, "Bring a cluster in", with the image that was built for this.
+/// The third block of the README's installation, with the image that was built for this.
 fn installation(site: &Site) -> [String; 4] {
-    let commands: [String; 4] =
-        docs::commands("Bring a cluster in").try_into().expect("four commands in the docs");
+    let commands: [String; 4] = docs::commands(2).try_into().expect("four commands in the README");
     let image = site.image("navin-cluster-agent");
     commands.map(|line| line.replace("registry.example/navin-cluster-agent@sha256:…", &image))
 }
 
-/// From the manager's command line, waited for.
+/// From the manager's command line, waited for: the README's last block.
 pub(crate) fn apply_and_delete(site: &Site) -> String {
-    site.sh("echo 'replicas: 3' | navin-manager apply web -f - --wait --timeout 60");
-    assert_eq!(site.component("web")["spec"]["replicas"], 3);
-    site.sh("navin-manager delete web --wait --timeout 60");
+    let [show, apply, delete]: [String; 3] =
+        docs::commands(3).try_into().expect("three commands in the README");
+    site.sh(&show);
+    let seen = site.sh(&apply);
+    assert!(seen.contains("web"), "{seen}");
+    assert_eq!(site.component("web")["spec"]["replicas"], 2);
+    site.sh(&delete);
     let left = site.sh("kubectl get managedcomponents -n navin-platform -o name");
     assert_eq!(left, "");
+    String::new()
+}
+
+/// As the README says, and with it goes what it says.
+pub(crate) fn uninstalled(site: &Site) -> String {
+    let image = site.image("navin-cluster-agent");
+    site.sh(&format!("navin-manager manifests --image {image} | kubectl delete -f - --timeout=60s"));
+    let left = site.sh(
+        "kubectl get namespace,customresourcedefinition,clusterrole,clusterrolebinding -o name | grep -i navin || true",
+    );
+    let left: Vec<&str> = left.lines().filter(|line| !line.contains("navin-import")).collect();
+    assert!(left.is_empty(), "{left:?}");
     String::new()
 }
 
