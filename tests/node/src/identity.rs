@@ -12,7 +12,7 @@ pub(crate) fn issued_again(site: &Site) -> String {
     let leader = site.next_leader("");
     let issued = || site.manager.get("/api/v1/clusters/prod").1["identity_id"].clone();
     let old = issued();
-    let identity = docs::commands("Bring a cluster in").swap_remove(2);
+    let identity = docs::commands(2).swap_remove(2);
     let (issue, apply) = identity.split_once('|').expect("a pipe");
     site.sh(&format!("{issue} > $NODE_DIR/secret.yaml"));
     until("the old identity, to be refused", SOON, || {

@@ -16,7 +16,7 @@ const COMPONENTS: usize = 7;
 pub(crate) fn new_image(site: &Site) -> String {
     site.two_ready();
     let next = site.image("navin-cluster-agent-next");
-    let manifests = docs::commands("Bring a cluster in").swap_remove(1);
+    let manifests = docs::commands(2).swap_remove(1);
     let started = Instant::now();
     site.sh(&manifests.replace("registry.example/navin-cluster-agent@sha256:…", &next));
 

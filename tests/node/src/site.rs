@@ -46,12 +46,15 @@ impl Site {
         let token = admin.split(',').next().unwrap_or_default();
         let api = Api::new(&format!("https://{HOST}:6443"), &api_ca, Some(token));
 
-        let [serve, make_token] =
-            crate::docs::commands("Run it").try_into().expect("two commands in the docs");
+        let [_, serve, make_token, _]: [String; 4] =
+            crate::docs::commands(1).try_into().expect("four commands in the README");
         let process = Process::start(Launch {
             name: "manager".into(),
             program: "bash".into(),
-            args: vec!["-c".into(), format!("exec {}", localised(&serve, &folder)).into()],
+            args: vec![
+                "-c".into(),
+                format!("exec {}", localised(serve.trim_end_matches(" &"), &folder)).into(),
+            ],
             envs: vec![],
             folder: folder.join("log"),
         });
