@@ -1,11 +1,15 @@
 //! Connections that have not sent a request yet: who they are is not known, so they may not crowd out
-//! those that have. When there are too many, the oldest is cut, but not before it had a fair time.
+//! those that have. When there are too many, one is cut, but not before it had a fair time: less for
+//! one that has not sent a byte, for a handshake may be waiting for us.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
+
+/// So many times as long has one that has sent something.
+const SPOKEN: u32 = 4;
 
 /// All newcomers of a port.
 pub(crate) struct Newcomers {
@@ -19,8 +23,14 @@ pub(crate) struct Newcomers {
 #[derive(Default)]
 struct State {
     next: u64,
-    /// In the order of their coming.
-    here: BTreeMap<u64, (Instant, oneshot::Sender<()>)>,
+    here: BTreeMap<u64, Known>,
+}
+
+/// What is known of a newcomer.
+struct Known {
+    /// Until when it is not cut.
+    fair_until: Instant,
+    cut: oneshot::Sender<()>,
 }
 
 /// One newcomer, until it is dropped.
@@ -39,31 +49,32 @@ impl Newcomers {
     /// error when it is to be cut itself.
     pub(crate) async fn enter(self: &Arc<Self>) -> (Newcomer, oneshot::Receiver<()>) {
         loop {
-            let oldest = {
+            let soonest = {
                 let mut state = self.state();
-                if state.here.len() >= self.most {
-                    let since = state.here.first_key_value().map(|(_, (since, _))| *since);
-                    if since.is_some_and(|since| since.elapsed() >= self.fair) {
-                        // Dropped with its sender: which tells it.
-                        state.here.pop_first();
+                let soonest = state.here.iter().map(|(number, known)| (known.fair_until, *number)).min();
+                match soonest {
+                    Some((fair_until, number)) if state.here.len() >= self.most => {
+                        if fair_until > Instant::now() {
+                            fair_until
+                        } else {
+                            // Dropped with its sender: which tells it.
+                            state.here.remove(&number);
+                            return self.place(&mut state);
+                        }
                     }
+                    Some(_) | None => return self.place(&mut state),
                 }
-                if state.here.len() < self.most {
-                    return self.place(&mut state);
-                }
-                state.here.first_key_value().map(|(_, (since, _))| *since)
             };
-            let fair_until = oldest.unwrap_or_else(Instant::now) + self.fair;
-            drop(tokio::time::timeout_at(fair_until, self.left.notified()).await);
+            drop(tokio::time::timeout_at(soonest, self.left.notified()).await);
         }
     }
 
     fn place(self: &Arc<Self>, state: &mut State) -> (Newcomer, oneshot::Receiver<()>) {
-        let (sender, cut) = oneshot::channel();
+        let (cut, is_cut) = oneshot::channel();
         let number = state.next;
         state.next = number.wrapping_add(1);
-        state.here.insert(number, (Instant::now(), sender));
-        (Newcomer { all: Arc::clone(self), number }, cut)
+        state.here.insert(number, Known { fair_until: Instant::now() + self.fair, cut });
+        (Newcomer { all: Arc::clone(self), number }, is_cut)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -71,11 +82,21 @@ impl Newcomers {
     }
 }
 
+impl Newcomer {
+    /// It has sent something.
+    pub(crate) fn spoke(&self) {
+        let more = self.all.fair * (SPOKEN - 1);
+        if let Some(known) = self.all.state().here.get_mut(&self.number) {
+            known.fair_until += more;
+        }
+    }
+}
+
 impl Drop for Newcomer {
     fn drop(&mut self) {
-        if let Some((_, sender)) = self.all.state().here.remove(&self.number) {
+        if let Some(known) = self.all.state().here.remove(&self.number) {
             // Where nobody listens the connection is gone.
-            sender.send(()).ok();
+            known.cut.send(()).ok();
         }
         self.all.left.notify_one();
     }
@@ -95,6 +116,17 @@ mod tests {
         assert!(start.elapsed() >= Duration::from_millis(40));
         assert_eq!(first_cut.try_recv(), Err(oneshot::error::TryRecvError::Closed));
         assert_eq!(second_cut.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    }
+
+    #[tokio::test]
+    async fn who_has_sent_nothing_is_cut_before_who_has() {
+        let all = Newcomers::new(2, Duration::from_millis(50));
+        let (first, mut first_cut) = all.enter().await;
+        first.spoke();
+        let (_second, mut second_cut) = all.enter().await;
+        let (_third, _third_cut) = all.enter().await;
+        assert_eq!(first_cut.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+        assert_eq!(second_cut.try_recv(), Err(oneshot::error::TryRecvError::Closed));
     }
 
     #[tokio::test]

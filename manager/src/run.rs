@@ -61,8 +61,8 @@ async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let limits = (&task.load, task.token_rate);
     let app = start(&task.folders, &task.server_names, limits, stop.clone()).await?;
-    let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS).await?;
-    let gateway = bind_gateway(task.gateway_listen, &app, &task.load).await?;
+    let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS)?;
+    let gateway = bind_gateway(task.gateway_listen, &app, &task.load)?;
     print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
     tokio::join!(rest.serve(rest::router(&app), stop.clone()), gateway.serve(gateway::router(&app), stop));
     contacts::write(&app).await;
@@ -73,7 +73,7 @@ async fn serve(task: Serve) -> Result<(), Failure> {
 async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let app = start(&task.folders, &task.server_names, (&task.load, 0), stop.clone()).await?;
-    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, &task.load).await?;
+    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, &task.load)?;
     print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
     contacts::write(&app).await;
@@ -149,8 +149,8 @@ async fn renew(app: Shared) {
     }
 }
 
-async fn bind_gateway(address: SocketAddr, app: &Shared, load: &Load) -> Result<Port, Failure> {
-    Port::bind(address, &app.keys, Clients::Certified, load.max_agents).await
+fn bind_gateway(address: SocketAddr, app: &Shared, load: &Load) -> Result<Port, Failure> {
+    Port::bind(address, &app.keys, Clients::Certified, load.max_agents)
 }
 
 async fn token(task: Token) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::limits::Limits;
+use crate::limits::{Limits, Place};
 use crate::newcomers::{Newcomer, Newcomers};
 use crate::signing::sha256_hex;
 use crate::stop::Stop;
@@ -16,10 +16,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
+use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
@@ -34,7 +36,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 /// Most connections of a port that have not sent a request yet.
 const MAX_NEWCOMERS: usize = 256;
 
-/// How long each of them has, though there are too many.
+/// How long each of them has, though there are too many, until it has sent something.
 const NEWCOMERS_HAVE: Duration = Duration::from_secs(2);
 
 /// Most bytes of the head of a request.
@@ -45,6 +47,9 @@ const MAX_OF_ONE: usize = 64;
 
 /// How long open requests may still take when the process is to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Connections that the system holds until they are accepted.
+const BACKLOG: u32 = 4096;
 
 /// Pause after a connection that the system did not hand over, such as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
@@ -79,7 +84,7 @@ pub(crate) enum Clients {
 
 impl Port {
     /// Binds an address.
-    pub(crate) async fn bind(
+    pub(crate) fn bind(
         address: SocketAddr,
         keys: &Keys,
         clients: Clients,
@@ -87,7 +92,7 @@ impl Port {
     ) -> Result<Self, Failure> {
         let tls = TlsAcceptor::from(Arc::new(tls_config(keys, clients)?));
         let listen_error = |error| Failure::Listen { address, error };
-        let listener = TcpListener::bind(address).await.map_err(listen_error)?;
+        let listener = listen(address).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         Ok(Self { listener, address, tls, max_connections, of_one: Limits::new(MAX_OF_ONE) })
     }
@@ -130,6 +135,15 @@ impl Port {
     }
 }
 
+/// Listens, with room for a fleet that comes back all at once.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // As after a restart, while connections of the former process are still in their last wait.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// What the connections of a port share.
 struct Server {
     tls: TlsAcceptor,
@@ -148,8 +162,13 @@ async fn handshake(
     slot: Slot,
 ) {
     drop(tcp.set_nodelay(true));
+    let accept = async {
+        tcp.peek(&mut [0]).await?;
+        newcomer.spoke();
+        server.tls.accept(tcp).await
+    };
     let handshake = tokio::select! {
-        handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, server.tls.accept(tcp)) => handshake,
+        handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, accept) => handshake,
         _ = &mut cut => return tracing::debug!("a TLS handshake was cut off for others"),
         () = server.stop.wait() => return,
     };
@@ -158,24 +177,25 @@ async fn handshake(
         Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => return tracing::debug!("a TLS handshake took too long"),
     };
-    // A task of its own, and smaller: that of the handshake ends here.
-    tokio::spawn(connection(stream, server, newcomer, cut, slot));
+    begin(stream, server, newcomer, cut, slot);
 }
 
-async fn connection(
+/// Starts the task of a connection. What goes into it is made here, since a task is as large as all that
+/// it ever held.
+fn begin(
     stream: TlsStream<TcpStream>,
     server: Arc<Server>,
     newcomer: Newcomer,
-    mut cut: oneshot::Receiver<()>,
-    _slot: Slot,
+    cut: oneshot::Receiver<()>,
+    slot: Slot,
 ) {
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
     let fingerprint: Option<Arc<str>> = certificate.map(|der| sha256_hex(der).into());
-    let place = fingerprint.as_ref().map(|fingerprint| server.of_one.enter(fingerprint));
-    if matches!(place, Some(Err(_))) {
-        tracing::warn!(certificate = fingerprint.as_deref(), "too many connections of one client: closed");
-        return;
-    }
+    let place = fingerprint.as_ref().map(|fingerprint| server.of_one.enter(fingerprint)).transpose();
+    let Ok(place) = place else {
+        let certificate = fingerprint.as_deref();
+        return tracing::warn!(certificate, "too many connections of one client: closed");
+    };
     let service = Calls {
         router: TowerToHyperService::new(server.router.clone()),
         peer: Arc::new(Peer { fingerprint, identity: OnceLock::new() }),
@@ -186,7 +206,16 @@ async fn connection(
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
+    tokio::spawn(connection_until_end(Box::pin(connection), server, cut, (slot, place)));
+}
+
+/// Serves a connection; gives back what it held.
+async fn connection_until_end(
+    mut connection: Pin<Box<http1::Connection<TokioIo<TlsStream<TcpStream>>, Calls>>>,
+    server: Arc<Server>,
+    mut cut: oneshot::Receiver<()>,
+    _held: (Slot, Option<Place>),
+) {
     let mut is_new = true;
     let ended = loop {
         tokio::select! {

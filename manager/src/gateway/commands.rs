@@ -37,14 +37,18 @@ pub(crate) async fn poll(
     uri: Uri,
 ) -> Result<Response, GatewayError> {
     let wait_s = wait_s(&uri).ok_or(GatewayError::Malformed("wait_s: expected 0 to 30"))?;
+    // It holds on to the buffer that the request was read into.
+    drop(uri);
     let deadline = Instant::now() + Duration::from_secs(wait_s);
     let cluster = identity.cluster();
     let waiting = app.wake.subscribe(&cluster);
     loop {
         // Before the look: what comes after it is told.
         let told = waiting.told.notified();
-        if bounded(app.store.worth_a_look(&cluster, &identity.identity_id)).await? {
-            match bounded(app.store.take_due(&cluster, &identity.identity_id, app.instance.id())).await? {
+        // Boxed, as a waiting poll is to be small.
+        if Box::pin(bounded(app.store.worth_a_look(&cluster, &identity.identity_id))).await? {
+            let take = bounded(app.store.take_due(&cluster, &identity.identity_id, app.instance.id()));
+            match Box::pin(take).await? {
                 Delivery::Revoked => return Err(refuse_revoked(&app, &identity).await),
                 Delivery::Nothing => {}
                 Delivery::Envelopes(envelopes) => return Ok(answer(&envelopes)),

@@ -72,7 +72,7 @@ async fn authenticate(
         request.method() == Method::GET && uri.path() == COMMANDS && commands::wait_s(uri).is_some();
     let identity = match peer.identity.get() {
         Some(known) if is_poll => known.clone(),
-        Some(_) | None => identify(&app, &fingerprint, &peer).await?,
+        Some(_) | None => Box::pin(identify(&app, &fingerprint, &peer)).await?,
     };
     app.contacts.note(&identity.cluster());
     request.extensions_mut().insert(identity);

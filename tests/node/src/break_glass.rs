@@ -1,6 +1,6 @@
 //! The manager is down: a signed file, through `kubectl exec`.
 
-use crate::site::{SOON, Site};
+use crate::site::{SOON, Site, name};
 use navin_test_support::until;
 use serde_json::Value;
 
@@ -18,9 +18,8 @@ pub(crate) fn signed_file(site: &Site) -> String {
             "kubectl exec -i -n navin-platform {pod} -- /navin-cluster-agent submit - < $NODE_DIR/command.json"
         )
     };
-    let follower =
-        site.two_ready().into_iter().find(|pod| crate::site::name(pod) != leader).expect("a follower");
-    let elsewhere = site.try_sh(&submit(crate::site::name(&follower)));
+    let follower = site.two_ready().into_iter().find(|pod| name(pod) != leader).expect("a follower");
+    let elsewhere = site.try_sh(&submit(name(&follower)));
     assert_eq!(elsewhere.status.code(), Some(3), "a follower");
     assert!(String::from_utf8_lossy(&elsewhere.stderr).contains(leader), "names the leader");
 
