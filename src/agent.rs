@@ -6,6 +6,8 @@
 //! leader, and by the [`Permit`]. A thread that ends takes the process with it.
 
 mod parts;
+#[cfg(test)]
+mod tests;
 
 use crate::clock::{Clock, SystemClock};
 use crate::event::Event;
@@ -59,12 +61,17 @@ enum Wake {
 
 /// Runs the agent until a signal ends it.
 pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
+    run_by(Arc::new(SystemClock::new()), options)
+}
+
+/// Runs it by this clock, which every thread looks at all the time.
+fn run_by(clock: Arc<dyn Clock>, options: &Options) -> Result<Exit, Fatal> {
     let system =
         |what: &'static str| move |e: std::io::Error| Fatal::new(Exit::System, format!("{what}: {e}"));
     // First of all: as the first process of a container it has no other way to hear a signal.
     let signals = Signals::new([SIGTERM, SIGINT]).map_err(system("signal handler"))?;
     let (events, received) = sync_channel(EVENTS);
-    let parts = Parts::new(options, events)?;
+    let parts = Parts::new(clock, options, events)?;
     let elector = parts.elector()?;
     let leader = parts.leader()?;
     let watcher = parts.watcher()?;
@@ -182,31 +189,4 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     }
     log::info!("stopped");
     Ok(Exit::Success)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::Mutex;
-
-    // OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
-    #[test]
-    fn a_thread_that_panics_or_returns_ends_the_process_with_code_70_and_its_name() {
-        let lock: Arc<Mutex<()>> = Arc::default();
-        let held = Arc::clone(&lock);
-        let panics = move || {
-            let held = held.lock();
-            assert!(held.is_err(), "a panic while it holds a lock");
-        };
-        for (name, body) in
-            [("poll", Box::new(panics) as Box<dyn FnOnce() + Send>), ("watch", Box::new(|| ()))]
-        {
-            let (wake, woken) = sync_channel(8);
-            guarded(name, wake.clone(), body).unwrap();
-            let (events, _received) = sync_channel(1);
-            let fatal = await_end(&woken, &Permit::default(), &events).err().unwrap();
-            assert_eq!(fatal.exit, Exit::Software);
-            assert_eq!(fatal.message, format!("thread {name} ended unexpectedly"));
-        }
-    }
 }

@@ -4,6 +4,7 @@
 //! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated
 //! here: what an unanswered one means is the caller's decision.
 
+mod limited;
 mod pem;
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ mod tests;
 pub use pem::{check_issued, check_issuers, check_key_pair, first_certificate};
 
 use crate::token::TokenFile;
+use limited::Limited;
 use pem::{certificates, client_certificate};
 use std::io::{self, Read};
 use std::path::PathBuf;
@@ -18,12 +20,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
-/// How long a connection may take, name look-up and handshake included.
-const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
-/// Idle connections are closed at this age, before a firewall may forget them.
-const IDLE_LIMIT: Duration = Duration::from_secs(15);
+/// The limits on connections that everybody has.
+const LIMITS: Limits = Limits { connect: Duration::from_secs(5), idle: Duration::from_secs(15) };
 /// Largest head of an answer, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
 /// Buffer per connection and direction, in bytes.
@@ -143,6 +143,15 @@ pub struct TlsFiles<'a> {
     pub client: Option<(&'a [u8], &'a [u8])>,
 }
 
+/// The limits on connections.
+#[derive(Clone, Copy)]
+struct Limits {
+    /// How long one may take, name look-up and handshake included.
+    connect: Duration,
+    /// Idle ones are closed at this age, before a firewall may forget them.
+    idle: Duration,
+}
+
 /// A client of one server, with connections of its own.
 pub struct HttpsClient {
     agent: ureq::Agent,
@@ -157,6 +166,15 @@ impl HttpsClient {
     ///
     /// What is wrong with a PEM file, in words that follow "ca: " or "client: ".
     pub fn new(base: &str, tls: &TlsFiles<'_>, token: Option<PathBuf>) -> Result<Self, String> {
+        Self::within(LIMITS, base, tls, token)
+    }
+
+    fn within(
+        limits: Limits,
+        base: &str,
+        tls: &TlsFiles<'_>,
+        token: Option<PathBuf>,
+    ) -> Result<Self, String> {
         let roots = certificates(tls.ca).map_err(|e| format!("ca: {e}"))?;
         let client = match tls.client {
             Some((chain, key)) => Some(client_certificate(chain, key)?),
@@ -181,12 +199,12 @@ impl HttpsClient {
             .user_agent(concat!("navin-cluster-agent/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .accept_encoding("")
-            .timeout_connect(Some(CONNECT_LIMIT))
+            .timeout_connect(Some(limits.connect))
             .timeout_send_request(Some(SEND_LIMIT))
             .timeout_send_body(Some(SEND_LIMIT))
             .max_idle_connections(2)
             .max_idle_connections_per_host(2)
-            .max_idle_age(IDLE_LIMIT)
+            .max_idle_age(limits.idle)
             .max_response_header_size(HEAD_LIMIT)
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
@@ -233,25 +251,8 @@ impl Http for HttpsClient {
             status: answer.status().as_u16(),
             retry_after: header("retry-after"),
             date: header("date"),
-            body: Box::new(Limited { inner: answer.into_body().into_reader(), left: request.limit }),
+            body: Box::new(Limited::new(answer.into_body().into_reader(), request)),
         })
-    }
-}
-
-/// A reader that fails, rather than ends, at its limit: a cut text must not pass for a whole one.
-struct Limited<R> {
-    inner: R,
-    left: u64,
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.inner.read(buffer)?;
-        self.left = self
-            .left
-            .checked_sub(u64::try_from(read).unwrap_or(u64::MAX))
-            .ok_or_else(|| io::Error::new(io::ErrorKind::FileTooLarge, "the body is larger than allowed"))?;
-        Ok(read)
     }
 }
 

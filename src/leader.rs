@@ -209,10 +209,14 @@ impl Leader {
                         let until = self.world.clock.monotonic().saturating_add(HAND_OVER);
                         self.world.permit.resign(until);
                     }
-                    Stop::Unavailable(_) => {}
+                    Stop::Unavailable { .. } => {}
                 }
-                self.retake_at = self.world.clock.monotonic().saturating_add(RETAKE);
-                RETAKE
+                let pause = match stop {
+                    Stop::Unavailable { told: Some(told), .. } => told.max(RETAKE),
+                    _ => RETAKE,
+                };
+                self.retake_at = self.world.clock.monotonic().saturating_add(pause);
+                pause.min(IDLE)
             }
         }
     }

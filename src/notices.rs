@@ -5,7 +5,7 @@ use crate::clock::Clock;
 use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::events::{self, Event};
 use crate::kube::{Kube, KubeError};
-use crate::rules::backoff::Backoff;
+use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::names::format_time;
 use crate::rules::notices::{Ration, WRITES, cut, gather};
 use std::collections::BTreeMap;
@@ -180,7 +180,9 @@ impl Crier {
     }
 
     fn failed(&mut self, kind: Kind, waiting: Waiting, error: &KubeError) {
-        let pause = self.backoff.next(self.clock.random());
+        // Counted also where the server says itself how long.
+        let own = self.backoff.next(self.clock.random());
+        let pause = retry_after(error.retry_after(), self.clock.wall()).unwrap_or(own);
         self.not_before = self.clock.monotonic().saturating_add(pause);
         // What is refused for what it is will be refused again.
         let again = !matches!(error, KubeError::Refused { .. }) && self.backoff.failures() < TRIES;

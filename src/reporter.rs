@@ -9,12 +9,13 @@ use crate::identity::Current;
 use crate::kube::{Kube, inventory};
 use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
+use crate::rules::certificate::is_expiring;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
 use crate::rules::names::format_time;
 use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -53,6 +54,8 @@ pub struct Reporter {
 #[derive(Default)]
 pub struct Progress {
     due: Duration,
+    /// The manager is to be left alone until then: it said so.
+    not_before: Duration,
     /// When the last report was sent.
     sent: Option<Duration>,
     backoff: Backoff,
@@ -65,6 +68,8 @@ pub struct Progress {
     /// The revision of the inventory that the manager has.
     kept: Option<String>,
     cluster_uid: Option<String>,
+    /// When the log said last that the certificate ends.
+    warned: Option<Duration>,
 }
 
 impl Reporter {
@@ -88,7 +93,7 @@ impl Reporter {
         }
         if shown.status_changed && self.progress.backoff.failures() == 0 {
             let soon = self.progress.sent.map_or(now, |sent| sent.saturating_add(LEAST));
-            self.progress.due = self.progress.due.min(soon);
+            self.progress.due = self.progress.due.min(soon).max(self.progress.not_before);
         }
         let asked = shown.asked != self.progress.answered;
         if now < self.progress.due && !asked {
@@ -102,6 +107,9 @@ impl Reporter {
             if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
+        }
+        if now < self.progress.not_before {
+            return self.progress.not_before.saturating_sub(now);
         }
         let mut report = self.report(&shown, wall, since, &state);
         set(&mut report, "inventory_revision", json!(revision));
@@ -144,8 +152,12 @@ impl Reporter {
             Err(error) => {
                 log::debug!("report kept error={error}");
                 let told = error.retry_after(self.clock.wall());
-                let random = self.clock.random();
-                told.unwrap_or_else(|| self.progress.backoff.next(random))
+                // Counted also where the manager says itself how long: a change of a status is no reason then.
+                let own = self.progress.backoff.next(self.clock.random());
+                if let Some(told) = told {
+                    self.progress.not_before = self.clock.monotonic().saturating_add(told);
+                }
+                told.unwrap_or(own)
             }
         }
     }
@@ -191,26 +203,30 @@ impl Reporter {
     }
 }
 
-/// Time left on the certificate below which people are told.
-const EXPIRING: SignedDuration = SignedDuration::from_hours(14 * 24);
+/// How often the log says again that the certificate ends.
+const DAILY: Duration = Duration::from_hours(24);
 /// Offset of the gateway's clock from ours above which people are told, in milliseconds.
 const SKEW_MS: i64 = 60_000;
 
 impl Reporter {
     /// Tells people of what will stop the agent if nobody acts.
-    fn warn_of_time(&self) {
+    fn warn_of_time(&mut self) {
         let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > SKEW_MS);
         if let Some(offset) = skew {
             let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
             self.notices.warning("ClockSkew", About::Pod, &message);
         }
-        let end = self.identity.get().certificate_not_after;
-        let left = end.map(|end| end.duration_since(self.clock.wall()));
-        if let (Some(end), Some(left)) = (end, left)
-            && left < EXPIRING
-        {
-            let message = format!("the certificate towards the manager ends {}", format_time(end));
-            self.notices.warning("CertificateExpiring", About::Pod, &message);
+        let Some(end) = self.identity.get().certificate_not_after else { return };
+        if !is_expiring(end, self.clock.wall()) {
+            self.progress.warned = None;
+            return;
+        }
+        let message = format!("the certificate towards the manager ends {}", format_time(end));
+        self.notices.warning("CertificateExpiring", About::Pod, &message);
+        let now = self.clock.monotonic();
+        if self.progress.warned.is_none_or(|warned| now.saturating_sub(warned) >= DAILY) {
+            self.progress.warned = Some(now);
+            log::warn!("{message}: have the manager issue a new identity, and apply its Secret");
         }
     }
 }

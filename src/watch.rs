@@ -6,9 +6,9 @@ use crate::board::Board;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::kube::Kube;
-use crate::kube::watch::{self, Change};
+use crate::kube::watch::{self, Change, Failure};
 use crate::leadership::Permit;
-use crate::rules::backoff::Backoff;
+use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -114,17 +114,18 @@ impl Watcher {
         match done {
             // A server that ends every watch at once is not asked again at once.
             Ok(()) => SHORT.saturating_sub(if watching { took } else { SHORT }),
-            Err(why) => {
+            Err(Failure { why, retry_after: told }) => {
                 let news = self.progress.said.is_news(&why, self.clock.monotonic());
                 let level = if news { log::Level::Warn } else { log::Level::Debug };
                 log::log!(level, "components not watched error={why:?}");
                 self.progress.broken = Some(part);
-                self.progress.backoff.next(self.clock.random())
+                let told = retry_after(told.as_deref(), self.clock.wall());
+                told.unwrap_or_else(|| self.progress.backoff.next(self.clock.random()))
             }
         }
     }
 
-    fn list(&mut self, now: Duration) -> Result<(), String> {
+    fn list(&mut self, now: Duration) -> Result<(), Failure> {
         self.progress.listed = Some(now);
         let (components, version) = watch::list(&self.kube).inspect_err(|_| self.board.unlisted())?;
         let sightings = components.iter().map(|(sighting, _)| sighting.clone()).collect();
@@ -143,10 +144,10 @@ impl Watcher {
     }
 
     /// Keeps the version only where nothing can have been missed.
-    fn watch(&mut self, mut version: String) -> Result<(), String> {
+    fn watch(&mut self, mut version: String) -> Result<(), Failure> {
         let random = self.clock.random().checked_rem(SPREAD_S).unwrap_or(0);
         let seconds = SHORTEST_S.saturating_add(random);
-        let mut stream = watch::open(&self.kube, &version, seconds).map_err(|e| e.to_string())?;
+        let mut stream = watch::open(&self.kube, &version, seconds)?;
         while let Some((change, newer)) = stream.read()? {
             if let Some(newer) = newer {
                 version = newer;
@@ -161,7 +162,7 @@ impl Watcher {
                     self.tell(Event::Gone(name));
                 }
                 Change::Bookmark => {}
-                Change::Failed(why) => return Err(why),
+                Change::Failed(why) => return Err(why.into()),
             }
             if !self.leads() {
                 return Ok(());
@@ -183,48 +184,4 @@ impl Watcher {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::clock::HandClock;
-    use crate::http::{Http, HttpError, Request, Response};
-    use std::io::Cursor;
-    use std::sync::mpsc::sync_channel;
-
-    /// Lists, and refuses to watch, as a Role does that has only the one verb.
-    struct NoWatch;
-
-    impl Http for NoWatch {
-        fn send(&self, request: &Request) -> Result<Response, HttpError> {
-            let (status, body) = if request.path.contains("watch=") {
-                (403, "{}")
-            } else {
-                (200, r#"{"metadata":{"resourceVersion":"1"},"items":[]}"#)
-            };
-            let body = Box::new(Cursor::new(body.as_bytes()));
-            Ok(Response { status, retry_after: None, date: None, body })
-        }
-    }
-
-    #[test]
-    fn a_list_that_works_does_not_hide_a_watch_that_does_not() {
-        let clock = Arc::new(HandClock::default());
-        let (leader, events) = sync_channel(1_000);
-        let mut watcher = Watcher {
-            kube: Kube::new(Arc::new(NoWatch), "navin-platform", Duration::from_secs(5)),
-            clock: clock.clone(),
-            permit: Arc::default(),
-            leader,
-            board: Arc::default(),
-            progress: Progress::default(),
-        };
-        while clock.monotonic() < Duration::from_mins(1) {
-            let listed = watcher.progress.listed;
-            let pause = watcher.step();
-            let again = listed.is_some() && listed != watcher.progress.listed;
-            assert!(!again || watcher.progress.broken == Some(Part::Watch), "it is not watched again");
-            clock.sleep(pause);
-        }
-        assert!(events.try_iter().count() > 5, "it is listed again and again");
-        assert_eq!(watcher.progress.said.len(), 1);
-    }
-}
+mod tests;

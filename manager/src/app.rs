@@ -1,5 +1,7 @@
 //! What the handlers of both ports share.
 
+use crate::contacts::Contacts;
+use crate::http::Room;
 use crate::instance::Instance;
 use crate::keys::Keys;
 use crate::limits::Limits;
@@ -7,6 +9,7 @@ use crate::stop::Stop;
 use crate::store::Store;
 use crate::wake::Wake;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// The parts of a running manager.
 pub(crate) struct App {
@@ -18,8 +21,16 @@ pub(crate) struct App {
     pub(crate) wake: Wake,
     /// This process among the gateways.
     pub(crate) instance: Instance,
-    /// What each identity has open.
-    pub(crate) open: Arc<Limits>,
+    /// When agents were heard, until it is written.
+    pub(crate) contacts: Contacts,
+    /// What agents' bodies may take in memory.
+    pub(crate) room: Room,
+    /// Reports that are parsed at once.
+    pub(crate) parsing: Semaphore,
+    /// What each agent's certificate has open, and how often it calls.
+    pub(crate) agents: Arc<Limits>,
+    /// What each operator's token has open, and how often it calls.
+    pub(crate) operators: Arc<Limits>,
     /// Whether the process is to end.
     pub(crate) stop: Stop,
 }

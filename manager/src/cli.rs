@@ -105,12 +105,29 @@ impl Folders {
     }
 }
 
+/// How much this process takes on.
+#[derive(Args)]
+pub(crate) struct Load {
+    /// Connections of agents at once; more wait until one ends
+    #[arg(long, value_name = "N", env = "NAVIN_MAX_AGENTS", default_value_t = 16_384)]
+    pub(crate) max_agents: usize,
+    /// Calls a minute of one agent's certificate, above which it is told to wait; 0 for any number
+    #[arg(long, value_name = "N", env = "NAVIN_AGENT_RATE", default_value_t = 1200)]
+    pub(crate) agent_rate: u32,
+}
+
 /// `serve`.
 #[derive(Args)]
 pub(crate) struct Serve {
     /// Where things are.
     #[command(flatten)]
     pub(crate) folders: Folders,
+    /// How much this process takes on.
+    #[command(flatten)]
+    pub(crate) load: Load,
+    /// Calls a minute of one operator's token, above which it is told to wait; 0 for any number
+    #[arg(long, value_name = "N", env = "NAVIN_TOKEN_RATE", default_value_t = 6000)]
+    pub(crate) token_rate: u32,
     /// Address of the REST API; port 0 takes a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8461")]
     pub(crate) listen: SocketAddr,
@@ -131,6 +148,9 @@ pub(crate) struct AgentGateway {
     /// Where things are.
     #[command(flatten)]
     pub(crate) folders: Folders,
+    /// How much this process takes on.
+    #[command(flatten)]
+    pub(crate) load: Load,
     /// IP address to listen on
     #[arg(long, default_value = "0.0.0.0")]
     pub(crate) host: std::net::IpAddr,

@@ -1,8 +1,10 @@
 //! Does what the command line asks for.
 
 use crate::app::{App, Shared};
-use crate::cli::{AgentGateway, Arguments, Folders, Serve, Sign, Task, Token, TokenTask};
+use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
+use crate::contacts::Contacts;
 use crate::failure::Failure;
+use crate::http::Room;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::Keys;
@@ -12,18 +14,23 @@ use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
 use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
 use crate::wake::Wake;
-use crate::{clock, files, gateway, operator, rest};
+use crate::{clock, contacts, files, gateway, operator, rest};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::{Map, Value};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Runtime;
+use tokio::sync::Semaphore;
 
 /// Random bytes of a bearer token.
 const TOKEN_BYTES: usize = 32;
+
+/// Files that are open besides connections: the database, keys, standard streams.
+const OTHER_FILES: usize = 100;
 
 /// How often the server certificate's files are looked at.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
@@ -52,38 +59,74 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
-    let app = start(&task.folders, &task.server_names, stop.clone()).await?;
-    let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS).await?;
-    let gateway = bind_gateway(task.gateway_listen, &app).await?;
+    let limits = (&task.load, task.token_rate);
+    let app = start(&task.folders, &task.server_names, limits, stop.clone()).await?;
+    let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS)?;
+    let gateway = bind_gateway(task.gateway_listen, &app, &task.load)?;
     print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
     tokio::join!(rest.serve(rest::router(&app), stop.clone()), gateway.serve(gateway::router(&app), stop));
+    contacts::write(&app).await;
     app.store.close().await;
     Ok(())
 }
 
 async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
-    let app = start(&task.folders, &task.server_names, stop.clone()).await?;
-    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app).await?;
+    let app = start(&task.folders, &task.server_names, (&task.load, 0), stop.clone()).await?;
+    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, &task.load)?;
     print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
+    contacts::write(&app).await;
     app.store.close().await;
     Ok(())
 }
 
-async fn start(folders: &Folders, names: &[String], stop: Stop) -> Result<Shared, Failure> {
+async fn start(
+    folders: &Folders,
+    names: &[String],
+    (load, token_rate): (&Load, u32),
+    stop: Stop,
+) -> Result<Shared, Failure> {
+    raise_file_limit(load.max_agents);
     let database = folders.place.database()?;
     let keys = Keys::open(&folders.tls_dir()?, names)?;
     let store = Store::open(&database).await?;
     let instance = Instance::register(&store).await?;
-    let open = Limits::new(gateway::MAX_OPEN);
-    let app = Arc::new(App { store, keys, wake: Wake::default(), instance, open, stop });
+    let app = Arc::new(App {
+        store,
+        keys,
+        wake: Wake::default(),
+        instance,
+        contacts: Contacts::default(),
+        room: Room::new(gateway::ROOM_KIB),
+        parsing: Semaphore::new(gateway::PARSING),
+        agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
+        operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
+        stop,
+    });
     tokio::spawn(renew(Arc::clone(&app)));
+    tokio::spawn(gateway::look(Arc::clone(&app)));
+    tokio::spawn(contacts::keep(Arc::clone(&app)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);
         tokio::spawn(postgres::listen(database, move |cluster| told.wake.notify(cluster)));
     }
     Ok(app)
+}
+
+/// Lets this process have as many files open as the system allows: one a connection.
+fn raise_file_limit(max_agents: usize) {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open files stays as it is");
+    }
+    let wanted = max_agents.saturating_add(rest::MAX_CONNECTIONS).saturating_add(OTHER_FILES);
+    if let Some(files) = getrlimit(Resource::Nofile).current
+        && usize::try_from(files).is_ok_and(|files| files < wanted)
+    {
+        tracing::warn!(files, wanted, "fewer files may be open than connections are let in");
+    }
 }
 
 /// Takes a server certificate that was replaced, and replaces one that ends soon. A file that cannot
@@ -106,8 +149,8 @@ async fn renew(app: Shared) {
     }
 }
 
-async fn bind_gateway(address: SocketAddr, app: &Shared) -> Result<Port, Failure> {
-    Port::bind(address, &app.keys, Clients::Certified, gateway::MAX_CONNECTIONS).await
+fn bind_gateway(address: SocketAddr, app: &Shared, load: &Load) -> Result<Port, Failure> {
+    Port::bind(address, &app.keys, Clients::Certified, load.max_agents)
 }
 
 async fn token(task: Token) -> Result<(), Failure> {

@@ -2,28 +2,42 @@
 
 use crate::failure::Failure;
 use crate::keys::Keys;
-use crate::limits::Limits;
+use crate::limits::{Limits, Place};
+use crate::newcomers::{Newcomer, Newcomers};
 use crate::signing::sha256_hex;
 use crate::stop::Stop;
-use axum::{Extension, Router};
+use crate::store::identities::Identity;
+use axum::Router;
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
+use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
+use std::io;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long a client may take for the head of a request, or leave a connection idle.
-const HEAD_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long a client may take for the head of a request, or leave a connection idle: longer than
+/// the agent does (15 s), so that it is the one to close.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Most connections of a port that have not sent a request yet.
+const MAX_NEWCOMERS: usize = 256;
+
+/// How long each of them has, though there are too many, until it has sent something.
+const NEWCOMERS_HAVE: Duration = Duration::from_secs(2);
 
 /// Most bytes of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -34,14 +48,20 @@ const MAX_OF_ONE: usize = 64;
 /// How long open requests may still take when the process is to end.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// Connections that the system holds until they are accepted.
+const BACKLOG: u32 = 4096;
+
 /// Pause after a connection that the system did not hand over, such as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end.
-#[derive(Debug, Clone)]
+/// Who is at the other end of a connection.
+#[derive(Debug)]
 pub(crate) struct Peer {
     /// SHA-256 of the client certificate, where there is one.
-    pub(crate) fingerprint: Option<String>,
+    pub(crate) fingerprint: Option<Arc<str>>,
+    /// Whose certificate it is, once that was looked up. It never becomes another's; whether it is
+    /// still good is another question.
+    pub(crate) identity: OnceLock<Identity>,
 }
 
 /// A port that is bound.
@@ -64,7 +84,7 @@ pub(crate) enum Clients {
 
 impl Port {
     /// Binds an address.
-    pub(crate) async fn bind(
+    pub(crate) fn bind(
         address: SocketAddr,
         keys: &Keys,
         clients: Clients,
@@ -72,7 +92,7 @@ impl Port {
     ) -> Result<Self, Failure> {
         let tls = TlsAcceptor::from(Arc::new(tls_config(keys, clients)?));
         let listen_error = |error| Failure::Listen { address, error };
-        let listener = TcpListener::bind(address).await.map_err(listen_error)?;
+        let listener = listen(address).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
         Ok(Self { listener, address, tls, max_connections, of_one: Limits::new(MAX_OF_ONE) })
     }
@@ -85,83 +105,153 @@ impl Port {
     /// Serves until `stop`, and then what is under way.
     pub(crate) async fn serve(self, router: Router, stop: Stop) {
         let slots = Arc::new(Semaphore::new(self.max_connections));
-        let mut connections = JoinSet::new();
+        let newcomers = Newcomers::new(MAX_NEWCOMERS.min(self.max_connections), NEWCOMERS_HAVE);
+        let server = Arc::new(Server { tls: self.tls, router, stop: stop.clone(), of_one: self.of_one });
         loop {
-            // Above the limit nothing is accepted: the system's queue holds back the rest.
-            let slot = tokio::select! {
+            // Above the limits nothing is accepted: the system's queue holds back the rest.
+            let place = async {
+                let slot = Arc::clone(&slots).acquire_owned().await;
+                let accepted = self.listener.accept().await;
+                (slot, accepted, newcomers.enter().await)
+            };
+            let (slot, accepted, newcomer) = tokio::select! {
                 biased;
                 () = stop.wait() => break,
-                slot = Arc::clone(&slots).acquire_owned() => slot,
+                place = place => place,
             };
-            let accepted = tokio::select! {
-                biased;
-                () = stop.wait() => break,
-                accepted = self.listener.accept() => accepted,
-            };
-            let tcp = match accepted {
-                Ok((tcp, _)) => tcp,
+            match accepted {
+                Ok((tcp, _)) => drop(tokio::spawn(handshake(tcp, Arc::clone(&server), newcomer, slot.ok()))),
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
-                    continue;
                 }
-            };
-            let (tls, router, stop) = (self.tls.clone(), router.clone(), stop.clone());
-            let of_one = Arc::clone(&self.of_one);
-            connections.spawn(async move {
-                connection(tcp, tls, router, stop, &of_one).await;
-                drop(slot);
-            });
-            while connections.try_join_next().is_some() {}
+            }
         }
         drop(self.listener);
-        let drained = async { while connections.join_next().await.is_some() {} };
-        if tokio::time::timeout(DRAIN_TIMEOUT, drained).await.is_err() {
+        let all = u32::try_from(self.max_connections).unwrap_or(u32::MAX);
+        if tokio::time::timeout(DRAIN_TIMEOUT, slots.acquire_many(all)).await.is_err() {
             tracing::warn!("requests were cut off at the end");
         }
     }
 }
 
-async fn connection(tcp: TcpStream, tls: TlsAcceptor, router: Router, stop: Stop, of_one: &Arc<Limits>) {
+/// Listens, with room for a fleet that comes back all at once.
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    // As after a restart, while connections of the former process are still in their last wait.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
+/// What the connections of a port share.
+struct Server {
+    tls: TlsAcceptor,
+    router: Router,
+    stop: Stop,
+    of_one: Arc<Limits>,
+}
+
+/// Given back when a connection ends.
+type Slot = Option<OwnedSemaphorePermit>;
+
+async fn handshake(
+    tcp: TcpStream,
+    server: Arc<Server>,
+    (newcomer, mut cut): (Newcomer, oneshot::Receiver<()>),
+    slot: Slot,
+) {
     drop(tcp.set_nodelay(true));
+    let accept = async {
+        tcp.peek(&mut [0]).await?;
+        newcomer.spoke();
+        server.tls.accept(tcp).await
+    };
     let handshake = tokio::select! {
-        handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, tls.accept(tcp)) => handshake,
-        () = stop.wait() => return,
+        handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, accept) => handshake,
+        _ = &mut cut => return tracing::debug!("a TLS handshake was cut off for others"),
+        () = server.stop.wait() => return,
     };
     let stream = match handshake {
         Ok(Ok(stream)) => stream,
-        Ok(Err(error)) => {
-            tracing::debug!(%error, "a TLS handshake failed");
-            return;
-        }
-        Err(_) => {
-            tracing::debug!("a TLS handshake took too long");
-            return;
-        }
+        Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
+        Err(_) => return tracing::debug!("a TLS handshake took too long"),
     };
+    begin(stream, server, newcomer, cut, slot);
+}
+
+/// Starts the task of a connection. What goes into it is made here, since a task is as large as all that
+/// it ever held.
+fn begin(
+    stream: TlsStream<TcpStream>,
+    server: Arc<Server>,
+    newcomer: Newcomer,
+    cut: oneshot::Receiver<()>,
+    slot: Slot,
+) {
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
-    let peer = Peer { fingerprint: certificate.map(|der| sha256_hex(der)) };
-    let place = peer.fingerprint.as_deref().map(|fingerprint| of_one.enter(fingerprint));
-    if matches!(place, Some(None)) {
-        tracing::warn!(certificate = peer.fingerprint, "too many connections of one client: closed");
-        return;
-    }
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let fingerprint: Option<Arc<str>> = certificate.map(|der| sha256_hex(der).into());
+    let place = fingerprint.as_ref().map(|fingerprint| server.of_one.enter(fingerprint)).transpose();
+    let Ok(place) = place else {
+        let certificate = fingerprint.as_deref();
+        return tracing::warn!(certificate, "too many connections of one client: closed");
+    };
+    let service = Calls {
+        router: TowerToHyperService::new(server.router.clone()),
+        peer: Arc::new(Peer { fingerprint, identity: OnceLock::new() }),
+        newcomer: Mutex::new(Some(newcomer)),
+    };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    let ended = tokio::select! {
-        ended = connection.as_mut() => ended,
-        () = stop.wait() => {
-            connection.as_mut().graceful_shutdown();
-            connection.await
+    tokio::spawn(connection_until_end(Box::pin(connection), server, cut, (slot, place)));
+}
+
+/// Serves a connection; gives back what it held.
+async fn connection_until_end(
+    mut connection: Pin<Box<http1::Connection<TokioIo<TlsStream<TcpStream>>, Calls>>>,
+    server: Arc<Server>,
+    mut cut: oneshot::Receiver<()>,
+    _held: (Slot, Option<Place>),
+) {
+    let mut is_new = true;
+    let ended = loop {
+        tokio::select! {
+            ended = connection.as_mut() => break ended,
+            left = &mut cut, if is_new => match left {
+                Ok(()) => is_new = false,
+                Err(_) => return tracing::debug!("a connection without a request was cut off for others"),
+            },
+            () = server.stop.wait() => {
+                connection.as_mut().graceful_shutdown();
+                break connection.await;
+            }
         }
     };
     if let Err(error) = ended {
         tracing::debug!(%error, "a connection ended");
+    }
+}
+
+/// The calls of one connection.
+struct Calls {
+    router: TowerToHyperService<Router>,
+    peer: Arc<Peer>,
+    /// Until the first call.
+    newcomer: Mutex<Option<Newcomer>>,
+}
+
+impl Service<Request<Incoming>> for Calls {
+    type Response = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Response;
+    type Error = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Error;
+    type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
+
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        drop(self.newcomer.lock().unwrap_or_else(PoisonError::into_inner).take());
+        request.extensions_mut().insert(Arc::clone(&self.peer));
+        self.router.call(request)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{KubeAccess, Options};
 use crate::board::Board;
-use crate::clock::{Clock, SystemClock};
+use crate::clock::Clock;
 use crate::elector::Elector;
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
@@ -56,7 +56,11 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    pub(super) fn new(options: &'a Options, events: SyncSender<Event>) -> Result<Self, Fatal> {
+    pub(super) fn new(
+        clock: Arc<dyn Clock>,
+        options: &'a Options,
+        events: SyncSender<Event>,
+    ) -> Result<Self, Fatal> {
         // Before it is read: what changes meanwhile is looked at again.
         let seen = fingerprint(&options.identity_dir);
         let identity = Identity::load(&options.identity_dir).map_err(|e| Fatal::new(Exit::Config, e))?;
@@ -65,7 +69,6 @@ impl<'a> Parts<'a> {
         let unreadable = |e| format!("{}: not readable: {e}", options.kube.ca.display());
         let ca = files::read(&options.kube.ca, MAX_FILE_BYTES)
             .map_err(|e| Fatal::new(Exit::Config, unreadable(e)))?;
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         Ok(Self {
             options,
             pulse: Pulse::new("leader", longest_call(&identity), Arc::clone(&clock)),

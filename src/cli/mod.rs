@@ -8,6 +8,9 @@ mod submit;
 mod verify;
 mod version;
 
+#[cfg(test)]
+pub(crate) use run::start_logging;
+
 use crate::exit::{Exit, Fatal};
 use arguments::{Arguments, UsageError};
 use std::io::{self, Write};

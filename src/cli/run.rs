@@ -2,6 +2,7 @@
 
 use super::{Arguments, Exit, Fatal, print};
 use crate::agent::{self, KubeAccess, Options};
+use crate::rules::config::GatewayUrl;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -83,15 +84,12 @@ pub(super) fn mounted_namespace() -> Option<String> {
 }
 
 fn api_url(url: &str) -> Result<String, Fatal> {
-    let host = url.strip_prefix("https://").map(|rest| rest.trim_end_matches('/'));
-    match host {
-        Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', '@', ' ']) => {
-            Ok(format!("https://{host}"))
-        }
-        Some(_) | None => {
-            Err(Fatal::new(Exit::Usage, format!("--kube-api {url}: expected https://host:port")))
-        }
+    let url = url.trim_end_matches('/');
+    if GatewayUrl::parse(url).is_none() {
+        let form = "expected https://host:port, an IPv6 address in brackets";
+        return Err(Fatal::new(Exit::Usage, format!("--kube-api {url}: {form}")));
     }
+    Ok(url.to_owned())
 }
 
 fn in_cluster() -> Result<KubeAccess, Fatal> {
@@ -108,20 +106,25 @@ fn in_cluster() -> Result<KubeAccess, Fatal> {
 
 /// The API server's URL from its service variables; IPv6 addresses get brackets (RFC 3986 section 3.2.2).
 fn service_url(host: &str, port: &str) -> Result<String, Fatal> {
-    let port: u16 = port.parse().map_err(|_| {
-        Fatal::new(Exit::Config, format!("KUBERNETES_SERVICE_PORT={port:?}: expected a port number"))
-    })?;
+    let Some(port) = port.parse::<u16>().ok().filter(|port| *port > 0) else {
+        let message = format!("KUBERNETES_SERVICE_PORT={port:?}: expected a port number");
+        return Err(Fatal::new(Exit::Config, message));
+    };
     let bare = host.trim_start_matches('[').trim_end_matches(']');
-    if bare.is_empty() || bare.contains(['/', '?', '#', '@', ' ']) {
+    let url = if bare.contains(':') {
+        format!("https://[{bare}]:{port}")
+    } else {
+        format!("https://{bare}:{port}")
+    };
+    if GatewayUrl::parse(&url).is_none() {
         let message = format!("KUBERNETES_SERVICE_HOST={host:?}: expected an address or a name");
         return Err(Fatal::new(Exit::Config, message));
     }
-    let host = if bare.contains(':') { format!("[{bare}]") } else { bare.to_owned() };
-    Ok(format!("https://{host}:{port}"))
+    Ok(url)
 }
 
 /// Lines of `time LEVEL target message` on standard error; the libraries' own only from WARN.
-fn start_logging() {
+pub(crate) fn start_logging() {
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
     env_logger::Builder::new()
         .parse_filters(&filter)
@@ -141,6 +144,7 @@ fn start_logging() {
 mod tests {
     use super::service_url;
 
+    // kube-rs/kube#874, rancher/rancher#55372: host and port joined without brackets.
     #[test]
     fn service_variables_make_a_url_with_brackets_around_ipv6() {
         let url = |host, port| service_url(host, port).map_err(|fatal| fatal.message);
@@ -148,9 +152,19 @@ mod tests {
         assert_eq!(url("[fd00::1]", "443"), Ok("https://[fd00::1]:443".to_owned()));
         assert_eq!(url("10.0.0.1", "6443"), Ok("https://10.0.0.1:6443".to_owned()));
         assert_eq!(url("kubernetes.default", "443"), Ok("https://kubernetes.default:443".to_owned()));
-        for (host, port, name) in
-            [("10.0.0.1", "https", "_PORT"), ("10.0.0.1", "99999", "_PORT"), ("a/b", "443", "_HOST")]
-        {
+        for (host, port, name) in [
+            ("10.0.0.1", "https", "_PORT"),
+            ("10.0.0.1", "99999", "_PORT"),
+            ("10.0.0.1", "0", "_PORT"),
+            ("10.0.0.1", " 443", "_PORT"),
+            ("10.0.0.1", "", "_PORT"),
+            ("a/b", "443", "_HOST"),
+            ("10.0.0.1:6443", "443", "_HOST"),
+            ("10.0.0.256", "443", "_HOST"),
+            ("fd00::1%eth0", "443", "_HOST"),
+            ("fd00::1::2", "443", "_HOST"),
+            ("[]", "443", "_HOST"),
+        ] {
             assert!(url(host, port).is_err_and(|message| message.contains(name)), "{host} {port}");
         }
     }

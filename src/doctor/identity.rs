@@ -17,8 +17,6 @@ use std::time::Duration;
 const MOUNT: &str =
     "mount the Secret navin-cluster-agent-identity there, with all five files, readable by the pod";
 const ISSUE: &str = "have the manager issue a new identity, and apply its Secret";
-/// Time left on the certificate below which people are told, in seconds.
-const EXPIRING_S: i64 = 14 * DAY_S;
 const DAY_S: i64 = 24 * 60 * 60;
 
 /// What is known then.
@@ -91,6 +89,7 @@ fn certificate(dir: &Path, now: Timestamp) -> Finding {
         return Finding::warning(NAME, "tls.crt: it does not say when it ends", ISSUE);
     };
     let left = end.as_second().saturating_sub(now.as_second());
+    let expiring = certificate::is_expiring(end, now);
     let end = format_time(end);
     if left < 0 {
         return Finding::wrong(NAME, format!("tls.crt: it ended {end}, by this clock"), ISSUE);
@@ -102,5 +101,5 @@ fn certificate(dir: &Path, now: Timestamp) -> Finding {
         return Finding::wrong(NAME, format!("tls.crt: {problem}"), advice);
     }
     let text = format!("it fits its key and ca.crt, and ends {end}, in {} days", left.div_euclid(DAY_S));
-    if left < EXPIRING_S { Finding::warning(NAME, text, ISSUE) } else { Finding::ok(NAME, text) }
+    if expiring { Finding::warning(NAME, text, ISSUE) } else { Finding::ok(NAME, text) }
 }

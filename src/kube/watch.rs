@@ -1,8 +1,9 @@
 //! What the API server tells of the components: all of them once, then each change (Kubernetes API
 //! concepts, "efficient detection of changes"). Nothing here decides; a sighting is a hint to look.
 
+use super::list::{self, ListError};
 use super::stream::{self, Lines};
-use super::{Kube, KubeError, components, list};
+use super::{Kube, KubeError, components};
 use crate::rules::component::CREATED;
 use crate::rules::json::parse_foreign;
 use serde::{Deserialize, Deserializer};
@@ -66,6 +67,38 @@ pub enum Change {
     Failed(String),
 }
 
+/// Why there is no list, or no watch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// What happened, for people.
+    pub why: String,
+    /// The server's `Retry-After`, as sent.
+    pub retry_after: Option<String>,
+}
+
+impl From<String> for Failure {
+    fn from(why: String) -> Self {
+        Self { why, retry_after: None }
+    }
+}
+
+impl From<KubeError> for Failure {
+    fn from(error: KubeError) -> Self {
+        Self { why: error.to_string(), retry_after: error.retry_after().map(str::to_owned) }
+    }
+}
+
+impl From<ListError> for Failure {
+    fn from(error: ListError) -> Self {
+        match error {
+            ListError::Kube(error) => error.into(),
+            ListError::PageTooLarge | ListError::TooLarge | ListError::Incomplete(_) => {
+                error.to_string().into()
+            }
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct Item {
     #[serde(default)]
@@ -99,9 +132,9 @@ struct Line {
 ///
 /// # Errors
 ///
-/// What happened, for people.
-pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), String> {
-    let whole = list::all::<Item>(kube, &components::collection(kube)).map_err(|e| e.to_string())?;
+/// See [`Failure`].
+pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), Failure> {
+    let whole = list::all::<Item>(kube, &components::collection(kube))?;
     Ok((whole.items.into_iter().map(Item::seen).collect(), whole.resource_version))
 }
 
@@ -112,10 +145,10 @@ pub struct Watch(Lines);
 ///
 /// # Errors
 ///
-/// See [`KubeError`]; 410 comes as `Unavailable`.
-pub fn open(kube: &Kube, version: &str, seconds: u64) -> Result<Watch, KubeError> {
+/// See [`Failure`].
+pub fn open(kube: &Kube, version: &str, seconds: u64) -> Result<Watch, Failure> {
     let query = format!("allowWatchBookmarks=true&resourceVersion={version}");
-    stream::open(kube, &components::collection(kube), &query, seconds, SILENCE).map(Watch)
+    Ok(Watch(stream::open(kube, &components::collection(kube), &query, seconds, SILENCE)?))
 }
 
 impl Watch {

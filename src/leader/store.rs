@@ -6,13 +6,14 @@
 use super::World;
 use crate::kube::{KubeError, Object, state as configmap};
 use crate::leadership::Tenure;
-use crate::rules::backoff::Backoff;
+use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
 use crate::rules::state::State;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Longest pause between two tries of a state write: the end of the process is noticed within it.
+/// Longest pause between two tries of a state write where the server asks for none, and between two looks at the
+/// permission: the end of the process is noticed within it.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// Conflicts of one write that are answered at once.
@@ -31,8 +32,13 @@ pub(super) enum Stop {
     StateChanged(String),
     /// The API server does not let us keep the state, or a newer agent wrote it: another may have more luck.
     Unusable(String),
-    /// The API server does not answer: to be tried again.
-    Unavailable(String),
+    /// The API server does not answer: to be tried again, at once or when it asks for it.
+    Unavailable {
+        /// What happened.
+        what: String,
+        /// How long it asks to be left alone, if it does.
+        told: Option<Duration>,
+    },
     /// The manager is out of reach: another may have a way to it.
     HandOver,
 }
@@ -46,7 +52,17 @@ impl std::fmt::Display for Stop {
             Self::HandOver => {
                 f.write_str("the manager has been out of reach for long: another replica may have a way out")
             }
-            Self::Unavailable(what) => write!(f, "the API server does not answer: {what:?}"),
+            Self::Unavailable { what, .. } => write!(f, "the API server does not answer: {what:?}"),
+        }
+    }
+}
+
+impl Stop {
+    /// The API server did not answer, or not now.
+    pub(super) fn unavailable(world: &World, error: &KubeError) -> Self {
+        Self::Unavailable {
+            what: error.to_string(),
+            told: retry_after(error.retry_after(), world.clock.wall()),
         }
     }
 }
@@ -105,10 +121,10 @@ pub(super) fn write(
             Some(object) => configmap::replace(&world.kube, object, text),
             None => configmap::create(&world.kube, text),
         };
-        let trouble = match answer {
+        let (trouble, told) = match answer {
             Ok(object) if configmap::text(&object) == Some(text) => return Ok(object),
             // A success of something else says nothing about our write.
-            Ok(_) => "the answer is not what was written".to_owned(),
+            Ok(_) => ("the answer is not what was written".to_owned(), None),
             Err(KubeError::Conflict(_)) => {
                 conflicts = conflicts.saturating_add(1);
                 // Somebody else's label conflicts once; what conflicts again and again is met with pauses, before
@@ -138,14 +154,26 @@ pub(super) fn write(
             }
             Err(
                 error @ (KubeError::Gone(_) | KubeError::Unavailable { .. } | KubeError::Unanswered { .. }),
-            ) => error.to_string(),
+            ) => (error.to_string(), retry_after(error.retry_after(), world.clock.wall())),
         };
         let text = format!("state write repeated: error={trouble:?}");
         let level =
             if said.is_news(&text, world.clock.monotonic()) { log::Level::Warn } else { log::Level::Debug };
         log::log!(level, "{text}");
-        world.clock.sleep(backoff.next(world.clock.random()).min(LONGEST_PAUSE));
+        let own = backoff.next(world.clock.random()).min(LONGEST_PAUSE);
+        rest(world, tenure, told.unwrap_or(own))?;
     }
+}
+
+/// Sleeps, for as long as we may act.
+fn rest(world: &World, tenure: &Tenure, mut pause: Duration) -> Result<(), Stop> {
+    while !pause.is_zero() {
+        may_act(world, tenure)?;
+        let some = pause.min(LONGEST_PAUSE);
+        world.clock.sleep(some);
+        pause = pause.saturating_sub(some);
+    }
+    Ok(())
 }
 
 /// How long the next write of the state is to wait for its pace.
@@ -178,7 +206,7 @@ fn reread(world: &World, before: &State, text: &str) -> Result<Reread, Stop> {
                 Err(error) => Err(Stop::StateChanged(error.to_string())),
             }
         }
-        Err(error) => Err(Stop::Unavailable(error.to_string())),
+        Err(error) => Err(Stop::unavailable(world, &error)),
     }
 }
 
@@ -194,7 +222,7 @@ pub(super) fn may_act(world: &World, tenure: &Tenure) -> Result<(), Stop> {
 pub(super) fn lease_read(world: &World, tenure: &Tenure) -> Result<bool, Stop> {
     match still_ours(world, tenure) {
         Ok(()) => Ok(true),
-        Err(Stop::Unavailable(_)) => Ok(false),
+        Err(Stop::Unavailable { .. }) => Ok(false),
         Err(stop) => Err(stop),
     }
 }
@@ -207,7 +235,7 @@ pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
         Ok(_) | Err(KubeError::NotFound(_)) => Err(Stop::Deposed),
         Err(error) => {
             log::warn!("lease unreadable before a write: error={:?}", error.to_string());
-            Err(Stop::Unavailable(error.to_string()))
+            Err(Stop::unavailable(world, &error))
         }
     }
 }

@@ -19,6 +19,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
 mod filed;
+mod overload;
 mod told;
 mod upkeep;
 
@@ -31,7 +32,16 @@ struct FakeApi {
     latency: Mutex<Duration>,
     /// Paths that end so are answered 500.
     broken: Mutex<Option<&'static str>>,
+    busy: Mutex<Option<Busy>>,
     calls: Mutex<Vec<(Method, String)>>,
+}
+
+/// Paths that end so are answered so, with this `Retry-After`, up to a moment.
+struct Busy {
+    end: &'static str,
+    status: u16,
+    retry_after: &'static str,
+    until: Duration,
 }
 
 impl FakeApi {
@@ -55,6 +65,14 @@ impl Http for FakeApi {
         if self.broken.lock().unwrap().is_some_and(|end| path.ends_with(end)) {
             let body = Box::new(Cursor::new(b"{}".to_vec()));
             return Ok(Response { status: 500, retry_after: None, date: None, body });
+        }
+        if let Some(busy) = &*self.busy.lock().unwrap()
+            && path.ends_with(busy.end)
+            && self.clock.monotonic() < busy.until
+        {
+            let body = Box::new(Cursor::new(b"{}".to_vec()));
+            let retry_after = Some(busy.retry_after.to_owned());
+            return Ok(Response { status: busy.status, retry_after, date: None, body });
         }
         let body: Option<Value> = request.body.as_ref().map(|body| serde_json::from_slice(body).unwrap());
         let mut objects = self.objects.lock().unwrap();

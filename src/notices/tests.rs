@@ -13,6 +13,7 @@ const HALF_A_MINUTE: u64 = 28_999;
 #[derive(Default)]
 struct FakeApi {
     status: Mutex<u16>,
+    retry_after: Mutex<Option<&'static str>>,
     asked: Mutex<Vec<(Method, Value)>>,
 }
 
@@ -21,7 +22,8 @@ impl Http for FakeApi {
         let body: Value = serde_json::from_slice(request.body.as_ref().unwrap()).unwrap();
         self.asked.lock().unwrap().push((request.method, body));
         let body = Box::new(Cursor::new(json!({ "metadata": {} }).to_string().into_bytes()));
-        Ok(Response { status: *self.status.lock().unwrap(), retry_after: None, date: None, body })
+        let retry_after = self.retry_after.lock().unwrap().map(str::to_owned);
+        Ok(Response { status: *self.status.lock().unwrap(), retry_after, date: None, body })
     }
 }
 
@@ -121,5 +123,24 @@ fn an_api_that_takes_no_events_is_not_asked_at_every_notice() {
         assert!(writes <= 30, "{status}: {writes}");
         *bench.api.status.lock().unwrap() = 200;
         assert!(bench.pass(60) > 0, "{status}: it goes on");
+    }
+}
+
+#[test]
+fn an_api_that_asks_to_be_left_alone_is_not_told_meanwhile() {
+    for (retry_after, writes) in [("7", 9), ("86400", 1)] {
+        for status in [429, 503] {
+            let mut bench = Bench::new();
+            *bench.api.status.lock().unwrap() = status;
+            *bench.api.retry_after.lock().unwrap() = Some(retry_after);
+            let mut asked = 0;
+            for number in 0..60 {
+                bench.notices.warning("Contested", About::Component(format!("c{number}")), "");
+                bench.crier.step();
+                asked += bench.pass(1);
+            }
+            let all = bench.api.asked.lock().unwrap().len();
+            assert!((1..=writes).contains(&all) && asked <= all, "{status} {retry_after}: {all}");
+        }
     }
 }

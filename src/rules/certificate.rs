@@ -1,12 +1,21 @@
 //! When a certificate ends (RFC 5280 section 4.1.2.5): the one thing that the agent reads of its own
 //! certificate, to warn in time. Trust in certificates is decided by rustls alone.
 
-use jiff::Timestamp;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 #[cfg(test)]
 mod tests;
+
+/// Time left on a certificate below which people are told: enough for whoever reads about it once a week.
+pub const EXPIRING: SignedDuration = SignedDuration::from_hours(30 * 24);
+
+/// Whether a certificate that ends at `end` is to be replaced soon, or has ended already.
+#[must_use]
+pub fn is_expiring(end: Timestamp, now: Timestamp) -> bool {
+    end.duration_since(now) < EXPIRING
+}
 
 /// `notAfter` of a DER certificate, or none where it is not of the expected form.
 #[must_use]

@@ -128,6 +128,19 @@ pub enum KubeError {
     },
 }
 
+impl KubeError {
+    /// How long the API server asks to be left alone, as sent (RFC 9110 section 10.2.3).
+    #[must_use]
+    pub fn retry_after(&self) -> Option<&str> {
+        match self {
+            Self::Unavailable { retry_after, .. } | Self::Unanswered { retry_after, .. } => {
+                retry_after.as_deref()
+            }
+            Self::NotFound(_) | Self::Conflict(_) | Self::Refused { .. } | Self::Gone(_) => None,
+        }
+    }
+}
+
 impl std::fmt::Display for KubeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

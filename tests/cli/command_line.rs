@@ -133,9 +133,18 @@ fn a_wrong_command_line_is_exit_64_and_one_line_that_names_what_is_wrong() {
         assert_eq!((code, stdout.as_str()), (Some(64), ""), "{args:?}: {stderr}");
         assert!(only_line(&stderr).contains(named), "{args:?}: {stderr}");
     }
-    for url in
-        ["http://127.0.0.1:1", "127.0.0.1:1", "https://", "https://u:p@a", "https://a/b", "https://a?b", ""]
-    {
+    for url in [
+        "http://127.0.0.1:1",
+        "127.0.0.1:1",
+        "https://",
+        "https://u:p@a",
+        "https://a/b",
+        "https://a?b",
+        "https://fd00::1:443",
+        "https://fd00::1",
+        "https://a:0",
+        "",
+    ] {
         let args = ["run", "--kube-api", url, "--kube-token-file", "t", "--kube-ca-file", "c"];
         let (code, _, stderr) = parts(&output(&args));
         assert_eq!(code, Some(64), "{url}");

@@ -83,16 +83,16 @@ fn each_thing_that_is_wrong_with_an_identity_is_found_by_its_name() {
 }
 
 #[test]
-fn a_certificate_that_ends_within_two_weeks_is_a_warning() {
+fn a_certificate_that_ends_within_thirty_days_is_a_warning() {
     let folder = RunFolder::new("doctor-expiring");
     let mut identity = Identity::issue();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
-    let soon = std::time::SystemTime::now() + std::time::Duration::from_hours(13 * 24 + 1);
+    let soon = std::time::SystemTime::now() + std::time::Duration::from_hours(29 * 24 + 1);
     params.not_after = soon.into();
     let certificate = identity.certify_as(&params);
     identity.put("tls.crt", certificate);
     let (status, message) = about(&findings(folder.path(), &identity, NAMESPACE), "certificate");
-    assert!(status == "warning" && message.contains("in 13 days"), "{status} {message}");
+    assert!(status == "warning" && message.contains("in 29 days"), "{status} {message}");
 }
 
 #[test]

@@ -119,3 +119,72 @@ fn a_list_with_nulls_and_without_members_is_read() {
         assert_eq!(found["items"].as_array().map(Vec::len), Some(count), "{body}");
     }
 }
+
+/// Objects, `count` of them, of so many bytes each.
+fn padded(count: usize, bytes: usize) -> Vec<Value> {
+    let pad = "x".repeat(bytes);
+    let object =
+        |number| json!({ "metadata": { "name": format!("n{number:04}"), "annotations": { "pad": pad } } });
+    (0..count).map(object).collect()
+}
+
+fn page(items: &[Value], next: Option<usize>) -> Fate {
+    let token = next.map_or_else(String::new, |next| next.to_string());
+    let body = json!({ "items": items, "metadata": { "resourceVersion": "1", "continue": token } });
+    Fate::Answer { status: 200, body: body.to_string(), retry_after_s: None }
+}
+
+/// The number behind `name=` in the query, or 0.
+fn number(call: &Call, name: &str) -> usize {
+    let mut pairs = call.path.split(['?', '&']).filter_map(|pair| pair.split_once('='));
+    pairs.find(|(key, _)| *key == name).map_or(0, |(_, value)| value.parse().expect("a number"))
+}
+
+/// okxlabs/sonar#57: answers of more than ten megabytes failed.
+#[test]
+fn a_list_of_many_megabytes_is_whole_and_one_page_beyond_the_limit_makes_its_kind_too_large() {
+    const CLASSES: &str = "/storageclasses";
+    let wired = Wired::start("list-large", &json!({ "report_interval_s": 86_400 }));
+    // 12 MB and 25 MB.
+    let (nodes_, crds, classes) = (padded(400, 30_000), padded(500, 50_000), padded(500, 50_000));
+    wired.wire.rule(move |call, reply| match reply {
+        None if lists(call, NODES) => page(&nodes_, None),
+        None if lists(call, "/customresourcedefinitions") => {
+            let (from, most) = (number(call, "continue"), number(call, "limit"));
+            let to = crds.len().min(from + most);
+            page(&crds[from..to], (to < crds.len()).then_some(to))
+        }
+        // Whoever answers here does not know of pages.
+        None if lists(call, CLASSES) => page(&classes, None),
+        _ => Fate::Pass,
+    });
+    let replica = wired.replica(POD);
+    // The first report has it, without being asked.
+    let inventory =
+        until("an inventory", 2 * BOUND, || wired.world.manager.inventory(wired.world.cluster_id()));
+    let inventory = inventory.get("inventory").unwrap_or(&inventory);
+    for (kind, state, count) in
+        [("nodes", "ok", 400), ("crds", "ok", 500), ("storage_classes", "too_large", 0)]
+    {
+        assert_eq!(inventory[kind]["state"], state, "{kind}");
+        assert_eq!(inventory[kind]["items"].as_array().map(Vec::len), Some(count), "{kind}");
+    }
+    let log = replica.agent.process().stderr_text();
+    let named =
+        |line: &&str| line.contains(CLASSES) && line.contains("too_large") && line.contains("16777216");
+    assert!(log.lines().any(|line| named(&line)), "{log}");
+    // Each of the pages is asked for smaller, and then no more.
+    applied(&wired.world, "c", &json!({}));
+    let asked = wired.wire.since(0).iter().filter(|exchange| lists(&exchange.call, CLASSES)).count();
+    let inventories = wired.wire.since(0).iter().filter(|exchange| lists(&exchange.call, NODES)).count();
+    assert!(asked <= 4 * inventories, "{asked} in {inventories}");
+    let memory = peak_memory(replica.agent.process().pid());
+    assert!(memory < 128 * 1024, "the pod's limit: {memory} KiB");
+}
+
+/// The most that a process has held at once, in KiB.
+fn peak_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}

@@ -2,17 +2,20 @@
 //!
 //! [`lab`], [`inbox_lab`] and [`doctor_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
 //! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
-//! calls or the network are to be broken. The rest is one theme a module.
+//! calls or the network are to be broken; [`mount`] is a folder as the kubelet makes one. The rest is one theme a module.
 
 mod doctor_lab;
 mod gateway;
 mod inbox_lab;
 mod lab;
+mod mount;
 mod proxy;
 mod signer;
 mod webhook;
 mod wired;
 
+mod canary;
+mod certificate;
 mod components;
 mod crash;
 mod doctor;
@@ -28,8 +31,10 @@ mod inbox_folder;
 mod inventory;
 mod lifecycle;
 mod lists;
+mod network;
 mod offline;
 mod one_leader;
+mod overload;
 mod pid_one;
 mod receipts;
 mod refusals;
@@ -37,3 +42,4 @@ mod rights;
 mod rotation;
 mod schema;
 mod state;
+mod token;

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The proxy; it ends with the process.
 pub(crate) struct Proxy {
@@ -16,17 +16,29 @@ pub(crate) struct Proxy {
 struct Shared {
     target: SocketAddr,
     cut: AtomicBool,
+    /// After how long of silence a connection is forgotten.
+    memory: Option<Duration>,
     connections: Mutex<Vec<TcpStream>>,
 }
 
 impl Proxy {
     /// In front of `https://127.0.0.1:<port>`.
     pub(crate) fn start(url: &str) -> Self {
+        Self::with_memory(url, None)
+    }
+
+    /// The same, but it forgets each connection that is silent for as long: from then on nothing of it arrives
+    /// any more, and neither end is told. New ones are taken.
+    pub(crate) fn forgetful(url: &str, memory: Duration) -> Self {
+        Self::with_memory(url, Some(memory))
+    }
+
+    fn with_memory(url: &str, memory: Option<Duration>) -> Self {
         let target = url.trim_start_matches("https://").parse().expect("an address");
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         let port = listener.local_addr().expect("a bound address").port();
         let shared =
-            Arc::new(Shared { target, cut: AtomicBool::new(false), connections: Mutex::new(vec![]) });
+            Arc::new(Shared { target, cut: AtomicBool::new(false), memory, connections: Mutex::new(vec![]) });
         let ours = Arc::clone(&shared);
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
@@ -61,22 +73,42 @@ impl Proxy {
 impl Shared {
     fn join(self: &Arc<Self>, near: &TcpStream) -> io::Result<()> {
         let far = TcpStream::connect(self.target)?;
+        let used = Arc::new(Mutex::new(Some(Instant::now())));
         for (from, to) in [(near, &far), (&far, near)] {
             let (mut from, mut to, shared) = (from.try_clone()?, to.try_clone()?, Arc::clone(self));
-            thread::spawn(move || drop(shared.carry(&mut from, &mut to)));
+            let used = Arc::clone(&used);
+            thread::spawn(move || drop(shared.carry(&mut from, &mut to, &used)));
         }
         let mut connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
         connections.extend([near.try_clone()?, far]);
         Ok(())
     }
 
-    fn carry(&self, from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
+    /// Whether a connection that was last used then is still known; if so, it was used now.
+    fn remembers(&self, used: &Mutex<Option<Instant>>) -> bool {
+        let mut used = used.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(last) = *used else { return false };
+        let known = self.memory.is_none_or(|memory| last.elapsed() <= memory);
+        *used = known.then(Instant::now);
+        known
+    }
+
+    fn carry(
+        &self,
+        from: &mut TcpStream,
+        to: &mut TcpStream,
+        used: &Mutex<Option<Instant>>,
+    ) -> io::Result<()> {
         use std::io::{Read as _, Write as _};
         let mut buffer = [0; 16 * 1024];
         loop {
             let count = from.read(&mut buffer)?;
             while self.cut.load(Ordering::SeqCst) {
                 thread::sleep(Duration::from_millis(20));
+            }
+            // An end in order is let through: each end of a test is to end.
+            if count > 0 && !self.remembers(used) {
+                continue;
             }
             if count == 0 {
                 return to.shutdown(Shutdown::Write);

@@ -1,60 +1,18 @@
 //! A re-issued identity is taken from the mounted files without a restart; what does not verify is not.
 
-use crate::lab::{BOUND, POD, applied};
+use crate::inbox_lab::{self, answer, id, signed};
+use crate::lab::{BOUND, POD, applied, outcome, queue, succeeded};
+use crate::mount::Mount;
 use crate::signer::Signer;
 use navin_test_support::{Agent, Identity, World, until};
 use serde_json::{Value, json};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::PathBuf;
 
-/// An identity folder as the kubelet mounts a Secret: the names are links through `..data`, which is swapped.
-struct Mount {
-    folder: PathBuf,
-    versions: u32,
-}
-
-impl Mount {
-    fn new(world: &World) -> Self {
-        let mut mount = Self { folder: world.folder().join("mounted"), versions: 0 };
-        fs::create_dir_all(&mount.folder).expect("the mount");
-        for name in ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"] {
-            symlink(format!("..data/{name}"), mount.folder.join(name)).expect("a link");
-        }
-        let files =
-            fs::read_dir(&world.identity_dir).expect("the identity").map(|file| file.expect("a file"));
-        let files: Vec<PathBuf> = files.map(|file| file.path()).collect();
-        mount.swap(|version| {
-            for file in &files {
-                fs::copy(file, version.join(file.file_name().expect("a name"))).expect("a copy");
-            }
-        });
-        mount
-    }
-
-    /// Swaps in what `fill` puts into a new version.
-    fn swap(&mut self, fill: impl FnOnce(&std::path::Path)) {
-        self.versions += 1;
-        let name = format!("..v{}", self.versions);
-        let version = self.folder.join(&name);
-        fs::create_dir_all(&version).expect("a version");
-        fill(&version);
-        let link = self.folder.join("..data_tmp");
-        symlink(&name, &link).expect("a link");
-        fs::rename(link, self.folder.join("..data")).expect("the swap");
-    }
-
-    /// Swaps in the files of now but for one, which `change` changes.
-    fn swap_one(&mut self, name: &str, change: impl FnOnce(String) -> String) {
-        let before = self.folder.join(format!("..v{}", self.versions));
-        self.swap(|version| {
-            for file in fs::read_dir(before).expect("a version").map(|file| file.expect("a file")) {
-                fs::copy(file.path(), version.join(file.file_name())).expect("a copy");
-            }
-            let text = fs::read_to_string(version.join(name)).expect("the file");
-            fs::write(version.join(name), change(text)).expect("the file");
-        });
-    }
+fn mount(world: &World) -> Mount {
+    let names = ["manager.pem", "config.json", "ca.crt", "tls.crt", "tls.key"];
+    let read =
+        |name| (name, fs::read_to_string(world.identity_dir.join(name)).expect("a file of the identity"));
+    Mount::new(world.folder().join("mounted"), &names.map(read))
 }
 
 fn agent(world: &World, mount: &Mount) -> Agent {
@@ -74,7 +32,7 @@ fn wait_line(agent: &Agent, text: &str) {
 #[test]
 fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
     let world = World::start("rotation", &json!({}));
-    let mut mount = Mount::new(&world);
+    let mut mount = mount(&world);
     let agent = agent(&world, &mount);
     applied(&world, "before", &json!({}));
     let pid = agent.process().pid();
@@ -92,7 +50,7 @@ fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
 fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_running_one_kept() {
     let world = World::start("rotation-odd", &json!({}));
     let signer = Signer::of_manager(&world);
-    let mut mount = Mount::new(&world);
+    let mut mount = mount(&world);
     let agent = agent(&world, &mount);
     applied(&world, "before", &json!({}));
     let resigned = |text: &str, change: &dyn Fn(&mut Value)| {
@@ -122,4 +80,40 @@ fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_runni
     until("an Event that says so", BOUND, || {
         world.namespace.events().into_iter().find(|event| event["reason"] == "IdentityRejected")
     });
+}
+
+/// open-cluster-management-io/argocd-pull-integration#222, scitix/siclaw#540: dark after each rotation.
+#[test]
+fn of_a_pair_of_which_one_half_is_new_the_old_one_is_kept_and_what_waited_goes_over_the_new_one() {
+    let world = World::start("rotation-half", &json!({}));
+    let mut mount = mount(&world);
+    let mut options = inbox_lab::options(&world, POD);
+    options.identity_dir.clone_from(&mount.folder);
+    let agent = world.agent_with(options);
+    wait_line(&agent, "link=online");
+    let issued = reissue(&world, &json!({}));
+    let old_key = fs::read_to_string(mount.folder.join("tls.key")).expect("the key");
+    mount.swap(|version| {
+        issued.write(version);
+        fs::write(version.join("tls.key"), old_key).expect("the old key");
+    });
+    wait_line(&agent, "tls.key: expected the key of the certificate in tls.crt, found another");
+    // The old identity is revoked: a receipt waits, and so does a command.
+    let filed = signed(&world, "inventory.report", &json!({}));
+    assert_eq!(answer(&agent, "filed", &filed)["status"], "succeeded");
+    let queued = queue(&world, "managedcomponent.apply", &json!({ "name": "c", "spec": {} }));
+    wait_line(&agent, "poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"");
+    let shown = world.manager.command_status(world.cluster_id(), id(&filed));
+    assert!(shown["receipt"].is_null(), "{shown}");
+    let (pid, transitions) = (agent.process().pid(), transitions(&world));
+    mount.swap(|version| issued.write(version));
+    wait_line(&agent, "identity taken");
+    succeeded(&outcome(&world, &queued));
+    assert_eq!(succeeded(&outcome(&world, id(&filed)))["source"], "inbox");
+    assert_eq!((agent.process().pid(), self::transitions(&world)), (pid, transitions));
+    assert!(agent.process().is_running());
+}
+
+fn transitions(world: &World) -> Value {
+    world.namespace.lease().expect("a Lease")["spec"]["leaseTransitions"].clone()
 }

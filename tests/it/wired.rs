@@ -32,7 +32,11 @@ impl Replica {
 impl Wired {
     /// Sets it up; `overrides` as for [`World::start`].
     pub(crate) fn start(name: &str, overrides: &Value) -> Self {
-        let world = World::start(name, overrides);
+        Self::over(World::start(name, overrides))
+    }
+
+    /// The same over a world that was set up otherwise.
+    pub(crate) fn over(world: World) -> Self {
         let signer = Signer::of_manager(&world);
         Self { world, wire: Wire::new(), signer }
     }

@@ -3,12 +3,12 @@
 use super::{GatewayError, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
+use crate::store::bounded;
 use crate::store::delivery::Delivery;
 use crate::store::identities::Identity;
 use axum::Extension;
-use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
 use std::time::Duration;
@@ -17,45 +17,47 @@ use tokio::time::Instant;
 /// Longest wait of a poll, in seconds. CONTRACT section 4.
 const MAX_WAIT_S: u64 = 30;
 
-/// How often a waiting poll looks into the database: another process may have queued something.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
-
 /// The parameters of a poll.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Wait {
+struct Wait {
     #[serde(default)]
     wait_s: u64,
+}
+
+/// How long a poll waits, in seconds, where it says so as the contract wants it.
+pub(super) fn wait_s(uri: &Uri) -> Option<u64> {
+    let Query(Wait { wait_s }) = Query::try_from_uri(uri).ok()?;
+    (wait_s <= MAX_WAIT_S).then_some(wait_s)
 }
 
 /// `GET /v1/cluster-agent/commands?wait_s=N`
 pub(crate) async fn poll(
     State(app): State<Shared>,
     Extension(identity): Extension<Identity>,
-    query: Result<Query<Wait>, QueryRejection>,
+    uri: Uri,
 ) -> Result<Response, GatewayError> {
-    let wait_s = match query {
-        Ok(Query(Wait { wait_s })) if wait_s <= MAX_WAIT_S => wait_s,
-        Ok(_) | Err(_) => return Err(GatewayError::Malformed("wait_s: expected 0 to 30")),
-    };
+    let wait_s = wait_s(&uri).ok_or(GatewayError::Malformed("wait_s: expected 0 to 30"))?;
+    // It holds on to the buffer that the request was read into.
+    drop(uri);
     let deadline = Instant::now() + Duration::from_secs(wait_s);
     let cluster = identity.cluster();
-    let mut woken = app.wake.subscribe(&cluster);
+    let waiting = app.wake.subscribe(&cluster);
     loop {
-        if app.store.worth_a_look(&cluster, &identity.identity_id).await? {
-            match app.store.take_due(&cluster, &identity.identity_id, app.instance.id()).await? {
+        // Before the look: what comes after it is told.
+        let told = waiting.told.notified();
+        // Boxed, as a waiting poll is to be small.
+        if Box::pin(bounded(app.store.worth_a_look(&cluster, &identity.identity_id))).await? {
+            let take = bounded(app.store.take_due(&cluster, &identity.identity_id, app.instance.id()));
+            match Box::pin(take).await? {
                 Delivery::Revoked => return Err(refuse_revoked(&app, &identity).await),
                 Delivery::Nothing => {}
                 Delivery::Envelopes(envelopes) => return Ok(answer(&envelopes)),
             }
         }
-        if Instant::now() >= deadline || app.stop.is_set() {
-            return Ok(answer(&[]));
-        }
         tokio::select! {
-            // The sender stays while we are subscribed: an error cannot come, and would only look.
-            _ = woken.changed() => {}
-            () = app.stop.wait() => {}
-            () = tokio::time::sleep_until(deadline.min(Instant::now() + LOOK_EVERY)) => {}
+            () = told => {}
+            () = app.stop.wait() => return Ok(answer(&[])),
+            () = tokio::time::sleep_until(deadline) => return Ok(answer(&[])),
         }
     }
 }

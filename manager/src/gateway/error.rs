@@ -1,10 +1,14 @@
 //! The gateway's errors, as agents read them: `{"error": "code", "message": "…"}`.
 
 use crate::http::{self, BodyError};
+use crate::limits::Busy;
 use crate::store::StoreError;
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+
+/// When to come again, where nothing more is known.
+const RETRY_AFTER_S: u64 = 5;
 
 /// Why an agent's call is refused.
 #[derive(Debug)]
@@ -17,8 +21,10 @@ pub(crate) enum GatewayError {
     Malformed(&'static str),
     /// Above the limit.
     TooLarge,
-    /// The identity has too many requests open.
+    /// The certificate has too many requests open.
     TooMany,
+    /// The certificate calls too often: again after so many seconds.
+    TooOften(u64),
     /// The body did not come in time.
     TooSlow,
     /// The certificate is unknown or revoked.
@@ -27,8 +33,10 @@ pub(crate) enum GatewayError {
     OtherCluster,
     /// There is no such command.
     UnknownCommand,
-    /// The database failed: nothing was stored.
+    /// The database failed: nothing was acknowledged.
     Unavailable,
+    /// Too much is being read already.
+    Overloaded,
 }
 
 impl From<StoreError> for GatewayError {
@@ -38,10 +46,20 @@ impl From<StoreError> for GatewayError {
     }
 }
 
+impl From<Busy> for GatewayError {
+    fn from(busy: Busy) -> Self {
+        match busy {
+            Busy::Open => Self::TooMany,
+            Busy::Rate(wait) => Self::TooOften(wait.as_secs().saturating_add(1)),
+        }
+    }
+}
+
 impl From<BodyError> for GatewayError {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::TooLarge => Self::TooLarge,
+            BodyError::NoRoom => Self::Overloaded,
             BodyError::Broken => Self::Malformed("the body could not be read"),
         }
     }
@@ -49,6 +67,11 @@ impl From<BodyError> for GatewayError {
 
 impl IntoResponse for GatewayError {
     fn into_response(self) -> Response {
+        let retry_after_s = match &self {
+            Self::TooOften(seconds) => Some(*seconds),
+            Self::TooMany | Self::Unavailable | Self::Overloaded => Some(RETRY_AFTER_S),
+            _ => None,
+        };
         let (status, code, message) = match self {
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found", "no such path"),
             Self::MethodNotAllowed => {
@@ -58,6 +81,9 @@ impl IntoResponse for GatewayError {
             Self::TooLarge => (StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above the limit"),
             Self::TooMany => {
                 (StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "too many requests are open")
+            }
+            Self::TooOften(_) => {
+                (StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "too many requests a minute")
             }
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long"),
             Self::IdentityRevoked => {
@@ -70,11 +96,12 @@ impl IntoResponse for GatewayError {
             Self::Unavailable => {
                 (StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the database does not answer")
             }
+            Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded", "too much is being received"),
         };
         let text = json!({ "error": code, "message": message }).to_string();
         let mut response = http::json(status, text, "application/json");
-        if matches!(status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
-            response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        if let Some(seconds) = retry_after_s {
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }

@@ -5,27 +5,38 @@
 
 mod commands;
 mod error;
+mod look;
 mod receipts;
 mod reports;
 
 use crate::app::Shared;
 use crate::serve::Peer;
 use crate::store::audit::Entry;
+use crate::store::bounded;
 use crate::store::identities::Identity;
 use axum::extract::{Request, State};
+use axum::http::Method;
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use error::GatewayError;
+pub(crate) use look::look;
+use std::sync::Arc;
 use std::time::Duration;
 
-/// Most connections of agents at once.
-pub(crate) const MAX_CONNECTIONS: usize = 4096;
+/// Where polls go.
+const COMMANDS: &str = "/v1/cluster-agent/commands";
 
 /// Most requests that one identity may have open: two replicas have six, and some may be left of
 /// those that are gone.
 pub(crate) const MAX_OPEN: usize = 16;
+
+/// What the bodies of agents may take in memory at once, in KiB.
+pub(crate) const ROOM_KIB: usize = 256 * 1024;
+
+/// Reports that are parsed at once.
+pub(crate) const PARSING: usize = 2;
 
 /// How long a request may take: the longest poll and what is around it.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
@@ -33,7 +44,7 @@ const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// The routes.
 pub(crate) fn router(app: &Shared) -> Router {
     Router::new()
-        .route("/v1/cluster-agent/commands", get(commands::poll))
+        .route(COMMANDS, get(commands::poll))
         .route("/v1/cluster-agent/receipts", post(receipts::take))
         .route("/v1/cluster-agent/report", post(reports::take))
         .fallback(async || GatewayError::NotFound)
@@ -49,19 +60,30 @@ async fn limit_time(request: Request, next: Next) -> Result<Response, GatewayErr
 
 async fn authenticate(
     State(app): State<Shared>,
-    Extension(peer): Extension<Peer>,
+    Extension(peer): Extension<Arc<Peer>>,
     mut request: Request,
     next: Next,
 ) -> Result<Response, GatewayError> {
-    let fingerprint = peer.fingerprint.ok_or(GatewayError::IdentityRevoked)?;
-    match app.store.identity(&fingerprint).await? {
-        Some(identity) if identity.revoked_at.is_none() => {
-            let _place = app.open.enter(&identity.identity_id).ok_or(GatewayError::TooMany)?;
-            app.store.note_contact(&identity.cluster()).await?;
-            request.extensions_mut().insert(identity);
-            Ok(next.run(request).await)
-        }
-        Some(identity) => Err(refuse_revoked(&app, &identity).await),
+    let fingerprint = peer.fingerprint.clone().ok_or(GatewayError::IdentityRevoked)?;
+    let _place = app.agents.enter(&fingerprint)?;
+    // A poll itself asks whether its identity is still good, together with what is due.
+    let uri = request.uri();
+    let is_poll =
+        request.method() == Method::GET && uri.path() == COMMANDS && commands::wait_s(uri).is_some();
+    let identity = match peer.identity.get() {
+        Some(known) if is_poll => known.clone(),
+        Some(_) | None => Box::pin(identify(&app, &fingerprint, &peer)).await?,
+    };
+    app.contacts.note(&identity.cluster());
+    request.extensions_mut().insert(identity);
+    Ok(next.run(request).await)
+}
+
+/// Whose certificate it is, where that is a good one.
+async fn identify(app: &Shared, fingerprint: &str, peer: &Peer) -> Result<Identity, GatewayError> {
+    match bounded(app.store.identity(fingerprint)).await? {
+        Some(identity) if identity.revoked_at.is_none() => Ok(peer.identity.get_or_init(|| identity).clone()),
+        Some(identity) => Err(refuse_revoked(app, &identity).await),
         None => {
             let entry = Entry {
                 tenant_id: None,
@@ -71,7 +93,7 @@ async fn authenticate(
                 subject: "",
                 detail: "unknown certificate",
             };
-            app.store.audit_refused(entry).await?;
+            bounded(app.store.audit_refused(entry)).await?;
             Err(GatewayError::IdentityRevoked)
         }
     }
@@ -94,7 +116,7 @@ async fn audit_refused(app: &Shared, identity: &Identity, action: &str, subject:
         subject,
         detail,
     };
-    if let Err(error) = app.store.audit_refused(entry).await {
+    if let Err(error) = bounded(app.store.audit_refused(entry)).await {
         tracing::error!(%error, "a refusal was not audited");
     }
 }

@@ -3,6 +3,7 @@
 use super::{GatewayError, audit_refused, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
+use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::receipts::{Incoming, Outcome, Taken};
 use axum::Extension;
@@ -22,13 +23,13 @@ pub(crate) async fn take(
     Extension(identity): Extension<Identity>,
     body: Body,
 ) -> Result<Response, GatewayError> {
-    let bytes = http::read(body, MAX_RECEIPT_BYTES).await?;
+    let (bytes, _room) = app.room.read(body, MAX_RECEIPT_BYTES).await?;
     let (receipt, incoming) = read(&bytes)?;
     if !is_of(&receipt, &identity) {
         audit_refused(&app, &identity, "receipt.record", &incoming.command_id, "of another cluster").await;
         return Err(GatewayError::OtherCluster);
     }
-    match app.store.take_receipt(&identity, &incoming).await? {
+    match bounded(app.store.take_receipt(&identity, &incoming)).await? {
         Taken::Kept => Ok(answer(true)),
         Taken::Later => Ok(answer(false)),
         Taken::Unknown => Err(GatewayError::UnknownCommand),

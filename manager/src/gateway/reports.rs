@@ -3,6 +3,7 @@
 use super::{GatewayError, audit_refused, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
+use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::reports::{Answer, Incoming};
 use axum::Extension;
@@ -25,10 +26,13 @@ pub(crate) async fn take(
     Extension(identity): Extension<Identity>,
     body: Body,
 ) -> Result<Response, GatewayError> {
-    let bytes = http::read(body, MAX_REPORT_BYTES).await?;
+    let (bytes, _room) = app.room.read(body, MAX_REPORT_BYTES).await?;
     let of = identity.clone();
-    // Megabytes of JSON take a while: not on the threads that hold the connections.
+    // Megabytes of JSON take a while, and many times their size: not on the threads that hold the
+    // connections, and few at once.
+    let turn = app.parsing.acquire().await;
     let read = tokio::task::spawn_blocking(move || read(&bytes, &of)).await;
+    drop(turn);
     let incoming = match read {
         Ok(Ok(incoming)) => incoming,
         Ok(Err(GatewayError::OtherCluster)) => {
@@ -38,7 +42,7 @@ pub(crate) async fn take(
         Ok(Err(error)) => return Err(error),
         Err(_) => return Err(GatewayError::Unavailable),
     };
-    let answer = match app.store.take_report(&identity, &incoming).await? {
+    let answer = match bounded(app.store.take_report(&identity, &incoming)).await? {
         Answer::Kept => "kept",
         Answer::Needed => "needed",
         Answer::Revoked => return Err(refuse_revoked(&app, &identity).await),

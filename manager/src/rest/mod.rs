@@ -17,16 +17,16 @@ mod secret;
 use crate::app::Shared;
 use crate::http;
 use crate::signing::sha256_hex;
-use crate::store::ClusterKey;
 use crate::store::audit::Entry;
 use crate::store::tokens::Token;
+use crate::store::{ClusterKey, bounded};
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{Method, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
@@ -41,8 +41,14 @@ pub(crate) const MAX_CONNECTIONS: usize = 512;
 /// Largest body, in bytes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
 
-/// How long a request may take.
+/// Most requests that one token may have open.
+pub(crate) const MAX_OPEN: usize = 64;
+
+/// How long a request may take, its body included.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long what is done for it may take: the check of a kubeconfig, and the database.
+const WORK_TIMEOUT: Duration = Duration::from_secs(25);
 
 /// Longest path that the audit keeps, in characters.
 const MAX_AUDITED_PATH: usize = 200;
@@ -82,12 +88,18 @@ async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
 }
 
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
-    app.store.ping().await?;
-    Ok(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
+    bounded(app.store.ping()).await?;
+    Ok(closing(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json")))
 }
 
 async fn openapi() -> Response {
-    http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json")
+    closing(http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json"))
+}
+
+/// An answer to somebody who has not shown a token, and keeps no connection.
+fn closing(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Who calls.
@@ -114,17 +126,13 @@ impl Operator {
     }
 }
 
-async fn authenticate(
-    State(app): State<Shared>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, Problem> {
+async fn authenticate(State(app): State<Shared>, request: Request, next: Next) -> Result<Response, Problem> {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let (scheme, secret) = header.and_then(|text| text.split_once(' ')).ok_or_else(Problem::unauthorized)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
         return Err(Problem::unauthorized());
     }
-    let token = app.store.token(&sha256_hex(secret.trim().as_bytes())).await?;
+    let token = bounded(app.store.token(&sha256_hex(secret.trim().as_bytes()))).await?;
     let operator = Operator(token.ok_or_else(Problem::unauthorized)?);
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     if operator.0.revoked_at.is_some() {
@@ -132,8 +140,16 @@ async fn authenticate(
         audit_refused(&app, &operator, &method, &path, "revoked token").await?;
         return Err(Problem::unauthorized());
     }
-    request.extensions_mut().insert(operator.clone());
-    let response = next.run(request).await;
+    let _place = app.operators.enter(&operator.0.token_id.as_str().into())?;
+    let (mut parts, body) = request.into_parts();
+    parts.extensions.insert(operator.clone());
+    let response = match http::read(body, MAX_BODY_BYTES).await {
+        Ok(body) => {
+            let work = next.run(Request::from_parts(parts, Body::from(body)));
+            tokio::time::timeout(WORK_TIMEOUT, work).await.map_err(|_| Problem::unavailable())?
+        }
+        Err(error) => Problem::from(error).into_response(),
+    };
     if response.status().is_client_error() && method != Method::GET && method != Method::HEAD {
         audit_refused(&app, &operator, &method, &path, response.status().as_str()).await?;
     }
@@ -157,7 +173,7 @@ async fn audit_refused(
         subject: &path,
         detail,
     };
-    Ok(app.store.audit_refused(entry).await?)
+    Ok(bounded(app.store.audit_refused(entry)).await?)
 }
 
 /// The parts of the path; what cannot be read is told as a problem.

@@ -3,11 +3,15 @@
 use crate::http::{self, BodyError};
 use crate::import::Refused;
 use crate::issue::IssueError;
+use crate::limits::Busy;
 use crate::signing::Unsignable;
 use crate::store::StoreError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
+
+/// When to come again, where nothing more is known.
+const RETRY_AFTER_S: u64 = 5;
 
 /// Why a call is refused.
 #[derive(Debug)]
@@ -16,12 +20,13 @@ pub(crate) struct Problem {
     code: &'static str,
     detail: String,
     findings: Vec<String>,
+    retry_after_s: Option<u64>,
 }
 
 impl Problem {
     /// A refusal.
     pub(crate) fn new(status: StatusCode, code: &'static str, detail: &str) -> Self {
-        Self { status, code, detail: detail.to_owned(), findings: Vec::new() }
+        Self { status, code, detail: detail.to_owned(), findings: Vec::new(), retry_after_s: None }
     }
 
     /// The kubeconfig does not give what an import needs, or gives more.
@@ -34,7 +39,7 @@ impl Problem {
                 ("kubeconfig_rights", detail.to_owned(), findings)
             }
         };
-        Self { status: StatusCode::UNPROCESSABLE_ENTITY, code, detail, findings }
+        Self { findings, ..Self::new(StatusCode::UNPROCESSABLE_ENTITY, code, &detail) }
     }
 
     /// What was sent is not what is taken.
@@ -52,8 +57,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a bearer token is needed")
     }
 
-    fn unavailable() -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "the database does not answer")
+    /// The database does not answer: nothing was acknowledged.
+    pub(crate) fn unavailable() -> Self {
+        let detail = "the database does not answer";
+        let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);
+        Self { retry_after_s: Some(RETRY_AFTER_S), ..problem }
     }
 }
 
@@ -64,12 +72,26 @@ impl From<StoreError> for Problem {
     }
 }
 
+impl From<Busy> for Problem {
+    fn from(busy: Busy) -> Self {
+        let (detail, seconds) = match busy {
+            Busy::Open => ("too many requests of this token are open", RETRY_AFTER_S),
+            Busy::Rate(wait) => {
+                ("too many requests of this token a minute", wait.as_secs().saturating_add(1))
+            }
+        };
+        let problem = Self::new(StatusCode::TOO_MANY_REQUESTS, "too_many_requests", detail);
+        Self { retry_after_s: Some(seconds), ..problem }
+    }
+}
+
 impl From<BodyError> for Problem {
     fn from(error: BodyError) -> Self {
         match error {
             BodyError::TooLarge => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above 1 MiB")
             }
+            BodyError::NoRoom => Self::unavailable(),
             BodyError::Broken => Self::bad_request("the body could not be read"),
         }
     }
@@ -109,9 +131,11 @@ impl IntoResponse for Problem {
         let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            // Who has no token keeps no connection.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
         }
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
-            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("5"));
+        if let Some(seconds) = self.retry_after_s {
+            headers.insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }

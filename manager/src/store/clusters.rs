@@ -115,10 +115,11 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Cluster>, StoreError> {
         Ok(sqlx::query_as(
-            "SELECT c.cluster_id, c.namespace, c.created_at, c.contact_at, c.cluster_uid, c.summary,
+            "SELECT c.cluster_id, c.namespace, c.created_at, h.contact_at, c.cluster_uid, c.summary,
                     c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
              FROM clusters c LEFT JOIN identities i
                ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
+             LEFT JOIN contacts h ON h.tenant_id = c.tenant_id AND h.cluster_id = c.cluster_id
              WHERE c.tenant_id = $1 AND ($2 IS NULL OR c.cluster_id > $2) ORDER BY c.cluster_id LIMIT $3",
         )
         .bind(tenant_id)
@@ -131,10 +132,11 @@ impl Store {
     /// One cluster.
     pub(crate) async fn cluster(&self, key: &ClusterKey) -> Result<Option<Cluster>, StoreError> {
         Ok(sqlx::query_as(
-            "SELECT c.cluster_id, c.namespace, c.created_at, c.contact_at, c.cluster_uid, c.summary,
+            "SELECT c.cluster_id, c.namespace, c.created_at, h.contact_at, c.cluster_uid, c.summary,
                     c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
              FROM clusters c LEFT JOIN identities i
                ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
+             LEFT JOIN contacts h ON h.tenant_id = c.tenant_id AND h.cluster_id = c.cluster_id
              WHERE c.tenant_id = $1 AND c.cluster_id = $2",
         )
         .bind(&key.tenant_id)

@@ -1,16 +1,12 @@
 //! Which database, and how its connections are made.
 
-use super::StoreError;
+use super::{StoreError, WAIT};
 use crate::failure::Failure;
 use crate::files;
-use sqlx::AnyPool;
 use sqlx::any::AnyPoolOptions;
+use sqlx::{AnyConnection, AnyPool, Connection};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
-
-/// How long a request waits for a connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Connections to the database.
 const MAX_CONNECTIONS: u32 = 8;
@@ -89,7 +85,10 @@ impl Database {
         };
         let pool = AnyPoolOptions::new()
             .max_connections(MAX_CONNECTIONS)
-            .acquire_timeout(ACQUIRE_TIMEOUT)
+            .acquire_timeout(WAIT)
+            // A file does not go away; a server may.
+            .test_before_acquire(self.kind() == Kind::Postgres)
+            .before_acquire(|connection, _| Box::pin(is_usable(connection)))
             .after_connect(move |connection, _| {
                 Box::pin(async move {
                     sqlx::raw_sql(settings).execute(connection).await?;
@@ -105,6 +104,17 @@ impl Database {
             .map_err(|error| Failure::System(format!("database: {error}")))?;
         Ok(pool)
     }
+}
+
+/// Whether a connection has left its last change behind. Where a commit failed for want of room, SQLite
+/// has rolled back by itself, and the driver, whose own rollback then fails, would refuse every further
+/// change on that connection.
+async fn is_usable(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> {
+    if connection.is_in_transaction() {
+        // After a rollback that is still on its way.
+        connection.ping().await?;
+    }
+    Ok(!connection.is_in_transaction())
 }
 
 /// The folder that a file is in.

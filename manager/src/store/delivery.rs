@@ -31,31 +31,42 @@ struct Due {
 }
 
 impl Store {
-    /// Whether a look for commands would find something: the identity revoked, or a command due.
-    /// Without the write lock, for this is asked once a second by every agent.
+    /// Whether taking what is due would find something: the identity revoked, or a command due. One
+    /// statement without the write lock, for this is all that most polls ask.
     pub(crate) async fn worth_a_look(&self, key: &ClusterKey, identity_id: &str) -> Result<bool, StoreError> {
         let now = now_ms();
-        let due = sqlx::query(
-            "SELECT 1 FROM commands
-             WHERE tenant_id = $1 AND cluster_id = $2 AND receipt_recorded = 0
-               AND not_before <= $3 AND not_after >= $3
-               AND (delivered_at IS NULL OR delivered_at <= $4 OR delivered_at > $3)
-             LIMIT 1",
+        let worth: i64 = sqlx::query_scalar(
+            "SELECT CAST(CASE
+               WHEN NOT EXISTS (SELECT 1 FROM identities WHERE identity_id = $5 AND revoked_at IS NULL) THEN 1
+               WHEN EXISTS (SELECT 1 FROM commands
+                 WHERE tenant_id = $1 AND cluster_id = $2 AND receipt_recorded = 0
+                   AND not_before <= $3 AND not_after >= $3
+                   AND (delivered_at IS NULL OR delivered_at <= $4 OR delivered_at > $3)) THEN 1
+               ELSE 0 END AS BIGINT)",
         )
         .bind(&key.tenant_id)
         .bind(&key.cluster_id)
         .bind(now)
         .bind(now.saturating_sub(AGAIN_AFTER_MS))
-        .fetch_optional(&self.pool)
+        .bind(identity_id)
+        .fetch_one(&self.pool)
         .await?;
-        if due.is_some() {
-            return Ok(true);
-        }
-        let good = sqlx::query("SELECT 1 FROM identities WHERE identity_id = $1 AND revoked_at IS NULL")
-            .bind(identity_id)
-            .fetch_optional(&self.pool)
-            .await?;
-        Ok(good.is_none())
+        Ok(worth == 1)
+    }
+
+    /// The clusters that a command is due for.
+    pub(crate) async fn due_clusters(&self) -> Result<Vec<ClusterKey>, StoreError> {
+        let now = now_ms();
+        let due: Vec<(String, String)> = sqlx::query_as(
+            "SELECT DISTINCT tenant_id, cluster_id FROM commands
+             WHERE receipt_recorded = 0 AND not_before <= $1 AND not_after >= $1
+               AND (delivered_at IS NULL OR delivered_at <= $2 OR delivered_at > $1)",
+        )
+        .bind(now)
+        .bind(now.saturating_sub(AGAIN_AFTER_MS))
+        .fetch_all(&self.pool)
+        .await?;
+        Ok(due.into_iter().map(|(tenant_id, cluster_id)| ClusterKey { tenant_id, cluster_id }).collect())
     }
 
     /// Takes what is due. The time of delivery is written in the same change, so that no other

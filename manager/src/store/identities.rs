@@ -4,8 +4,9 @@ use super::{Change, ClusterKey, Store, StoreError};
 use crate::clock::now_ms;
 use sqlx::FromRow;
 
-/// How old the note of an agent's last contact may be: not every request writes to the disk.
-const CONTACT_EVERY_MS: i64 = 10_000;
+/// How long ago a revocation is still told to polls that wait: longer than any poll waits, with
+/// room for clocks that differ.
+const OF_LATE_MS: i64 = 120_000;
 
 /// Whom a certificate belongs to.
 #[derive(Debug, Clone, FromRow)]
@@ -116,24 +117,13 @@ impl Store {
         .await?)
     }
 
-    /// Notes that an agent was heard.
-    pub(crate) async fn note_contact(&self, key: &ClusterKey) -> Result<(), StoreError> {
-        let now = now_ms();
-        let noted: Option<i64> =
-            sqlx::query_scalar("SELECT contact_at FROM clusters WHERE tenant_id = $1 AND cluster_id = $2")
-                .bind(&key.tenant_id)
-                .bind(&key.cluster_id)
-                .fetch_one(&self.pool)
-                .await?;
-        if noted.is_some_and(|at| at.abs_diff(now) < CONTACT_EVERY_MS.unsigned_abs()) {
-            return Ok(());
-        }
-        sqlx::query("UPDATE clusters SET contact_at = $3 WHERE tenant_id = $1 AND cluster_id = $2")
-            .bind(&key.tenant_id)
-            .bind(&key.cluster_id)
-            .bind(now)
-            .execute(&self.pool)
-            .await?;
-        Ok(())
+    /// Who was revoked in the last minutes, by whose clock soever.
+    pub(crate) async fn revoked_of_late(&self) -> Result<Vec<Identity>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT identity_id, tenant_id, cluster_id, revoked_at FROM identities WHERE revoked_at > $1",
+        )
+        .bind(now_ms().saturating_sub(OF_LATE_MS))
+        .fetch_all(&self.pool)
+        .await?)
     }
 }

@@ -9,10 +9,14 @@
 use crate::failure::Failure;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) mod audit;
 pub(crate) mod clusters;
 pub(crate) mod commands;
+pub(crate) mod contacts;
 pub(crate) mod database;
 pub(crate) mod delivery;
 pub(crate) mod gateways;
@@ -25,6 +29,12 @@ pub(crate) mod tokens;
 
 pub(crate) use database::{Database, Kind};
 
+/// How long a change waits for its turn, or for a connection.
+const WAIT: Duration = Duration::from_secs(5);
+
+/// How long a call waits for the database in all.
+const ANSWER_LIMIT: Duration = Duration::from_secs(12);
+
 /// The database failed, or was busy for too long: nothing was acknowledged.
 #[derive(Debug, thiserror::Error)]
 #[error("database: {0}")]
@@ -34,6 +44,8 @@ pub(crate) struct StoreError(#[from] sqlx::Error);
 pub(crate) struct Change {
     transaction: Transaction<'static, Any>,
     kind: Kind,
+    /// After the transaction: the next one begins when this one has ended.
+    _turn: Option<OwnedSemaphorePermit>,
 }
 
 impl Deref for Change {
@@ -51,7 +63,7 @@ impl DerefMut for Change {
 }
 
 /// Whose cluster.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct ClusterKey {
     /// The tenant.
     pub(crate) tenant_id: String,
@@ -76,13 +88,16 @@ impl ClusterKey {
 pub(crate) struct Store {
     pool: AnyPool,
     database: Database,
+    /// Whose turn it is to write to `SQLite`, in the order of asking. Without it they would wait in
+    /// SQLite's own way, by sleeping and asking again, some of them for seconds.
+    turns: Arc<Semaphore>,
 }
 
 impl Store {
     /// Opens the database, made and brought up to date where needed.
     pub(crate) async fn open(database: &Database) -> Result<Self, Failure> {
         let pool = database.open().await?;
-        Ok(Self { pool, database: database.clone() })
+        Ok(Self { pool, database: database.clone(), turns: Arc::new(Semaphore::new(1)) })
     }
 
     /// Which database it is.
@@ -99,12 +114,21 @@ impl Store {
     /// Begins a change of what is not a cluster's.
     pub(crate) async fn change_of(&self, subject: &str) -> Result<Change, StoreError> {
         let kind = self.database.kind();
+        let turn = match kind {
+            Kind::Sqlite => Some(self.turn().await?),
+            Kind::Postgres => None,
+        };
         let transaction = self.pool.begin_with(kind.begin()).await?;
-        let mut change = Change { transaction, kind };
+        let mut change = Change { transaction, kind, _turn: turn };
         if kind == Kind::Postgres {
             postgres::lock(&mut change, subject).await?;
         }
         Ok(change)
+    }
+
+    async fn turn(&self) -> Result<OwnedSemaphorePermit, StoreError> {
+        let turn = tokio::time::timeout(WAIT, Arc::clone(&self.turns).acquire_owned()).await;
+        turn.ok().and_then(Result::ok).ok_or(StoreError(sqlx::Error::PoolTimedOut))
     }
 
     /// Whether the database answers.
@@ -125,6 +149,11 @@ impl Change {
         // The processes on one SQLite file look for themselves, every second.
         if self.kind == Kind::Postgres { postgres::notify(self, &cluster.text()).await } else { Ok(()) }
     }
+}
+
+/// Waits for the database, but not for ever: one that is stopped keeps its connections and says nothing.
+pub(crate) async fn bounded<T>(of: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
+    tokio::time::timeout(ANSWER_LIMIT, of).await.unwrap_or(Err(StoreError(sqlx::Error::PoolTimedOut)))
 }
 
 /// Makes a change durable.

@@ -2,7 +2,7 @@
 
 use super::audit::{self, Entry};
 use super::identities::Identity;
-use super::{ClusterKey, Store, StoreError, commit, identities};
+use super::{ClusterKey, Store, StoreError, commit, contacts, identities};
 use crate::clock::now_ms;
 use sqlx::FromRow;
 
@@ -63,8 +63,7 @@ impl Store {
         .await?;
         let now = now_ms();
         sqlx::query(
-            "UPDATE clusters SET report = $3, report_at = $4, contact_at = $4,
-                    cluster_uid = coalesce($5, cluster_uid), summary = $6
+            "UPDATE clusters SET report = $3, report_at = $4, cluster_uid = coalesce($5, cluster_uid), summary = $6
              WHERE tenant_id = $1 AND cluster_id = $2",
         )
         .bind(&identity.tenant_id)
@@ -75,6 +74,7 @@ impl Store {
         .bind(&incoming.summary)
         .execute(&mut *change)
         .await?;
+        contacts::heard(&mut change, identity, now).await?;
         if let Some(inventory) = &incoming.inventory {
             sqlx::query(
                 "UPDATE clusters SET inventory = $3, inventory_revision = $4, inventory_at = $5

@@ -4,6 +4,7 @@
 mod calls;
 mod certificate;
 mod delivery;
+mod hostile;
 mod identities;
 mod kubeconfig;
 mod openapi;
@@ -11,6 +12,7 @@ mod operator;
 mod process;
 mod receipts;
 mod rest;
+mod shedding;
 mod sqlite;
 mod support;
 mod walk;

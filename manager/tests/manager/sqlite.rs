@@ -54,7 +54,7 @@ fn the_database_is_private() {
 }
 
 #[test]
-fn while_the_disk_is_full_nothing_is_acknowledged_and_what_was_is_kept() {
+fn while_the_disk_is_full_nothing_is_acknowledged_and_with_room_it_goes_on() {
     let folder = Folder::new("full");
     let token = folder.token("acme");
     let manager = folder.serve_with_files_below(512 * 1024);
@@ -76,11 +76,20 @@ fn while_the_disk_is_full_nothing_is_acknowledged_and_what_was_is_kept() {
     // It goes on answering what needs no room.
     assert_eq!(manager.command(&token, "prod", &kept[0])["envelope"], kept[0]["envelope"]);
     assert_eq!(agent.receipt(&receipt(&kept[0], "succeeded", true)).status, 503);
-    manager.kill();
-    let manager = folder.serve();
-    for command in &kept {
+    manager.let_files_grow();
+    let answered = until("the receipt is taken", || {
+        let answer = agent.receipt(&receipt(&kept[0], "succeeded", true));
+        (answer.status == 200).then_some(answer.body)
+    });
+    assert_eq!(answered, json!({ "recorded": true }), "a refused receipt was stored");
+    for command in &kept[1..] {
         assert_eq!(manager.command(&token, "prod", command)["status"], "queued");
     }
-    let next = manager.queue(&token, "prod");
-    assert_eq!(next["sequence"], kept.len() + 1, "what was refused took a sequence");
+    // On each of its connections to the database.
+    for sequence in kept.len() + 1..kept.len() + 20 {
+        assert_eq!(manager.queue(&token, "prod")["sequence"], sequence, "what was refused took a sequence");
+    }
+    manager.kill();
+    let shown = folder.serve().command(&token, "prod", &kept[0]);
+    assert_eq!((&shown["status"], &shown["receipt_count"]), (&json!("succeeded"), &json!(1)));
 }

@@ -77,6 +77,13 @@ impl Folder {
         self.start(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"])
     }
 
+    #[allow(dead_code, reason = "only where limits are tried")]
+    /// Starts both ports, with more options.
+    pub(crate) fn serve_with(&self, options: &[&str]) -> Manager {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"];
+        self.start(&[&arguments[..], options].concat())
+    }
+
     #[allow(dead_code, reason = "only where the database is a file")]
     /// Starts both ports, in a process whose files cannot grow beyond a size: a full disk, for it.
     pub(crate) fn serve_with_files_below(&self, bytes: u64) -> Manager {
@@ -84,7 +91,7 @@ impl Folder {
         let served = self.command(&arguments);
         let mut command = Command::new("sh");
         // The signal ignored, a write fails instead; ulimit counts in blocks of 512 bytes.
-        command.args(["-c", "trap '' XFSZ; ulimit -f $0; exec \"$@\"", &(bytes / 512).to_string()]);
+        command.args(["-c", "trap '' XFSZ; ulimit -S -f $0; exec \"$@\"", &(bytes / 512).to_string()]);
         command.arg(served.get_program()).args(served.get_args());
         self.launch(command)
     }
@@ -160,6 +167,14 @@ impl Manager {
     pub(crate) fn terminate(&self) {
         let pid = self.process.0.id().to_string();
         assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    }
+
+    #[allow(dead_code, reason = "only where the database is a file")]
+    /// Lets its files grow again: the disk has room.
+    pub(crate) fn let_files_grow(&self) {
+        let pid = self.process.0.id().to_string();
+        let allowed = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status();
+        assert!(allowed.unwrap().success());
     }
 
     /// Waits for its end.

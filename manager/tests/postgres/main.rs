@@ -4,6 +4,8 @@
 mod calls;
 #[path = "../manager/delivery.rs"]
 mod delivery;
+#[path = "../manager/hostile.rs"]
+mod hostile;
 #[path = "../manager/identities.rs"]
 mod identities;
 #[path = "../manager/openapi.rs"]

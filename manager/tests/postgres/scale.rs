@@ -140,6 +140,42 @@ fn while_the_tables_are_locked_nothing_is_acknowledged() {
 }
 
 #[test]
+fn while_the_server_is_stopped_calls_are_refused_in_time_and_afterwards_all_goes_on() {
+    let server = Server::start("stopped");
+    let folder = Folder::on("scale-stopped", server.database("stopped"));
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let receipt = receipt(&queued, "succeeded", true);
+    let body = json!({ "operation": "inventory.report", "arguments": {} });
+    server.process.pause();
+    let started = Instant::now();
+    thread::scope(|scope| {
+        let refused = [
+            scope.spawn(|| manager.post(&token, COMMANDS, &body)),
+            scope.spawn(|| manager.get("", "/healthz")),
+            scope.spawn(|| agent.receipt(&receipt)),
+            scope.spawn(|| agent.poll(0)),
+        ];
+        for (refused, kind) in refused.into_iter().zip(["problem+json", "problem+json", "json", "json"]) {
+            let refused = refused.join().unwrap();
+            assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+            assert_eq!(refused.content_type, format!("application/{kind}"));
+        }
+    });
+    assert!(started.elapsed() < Duration::from_secs(20));
+    server.process.resume();
+    until("the receipt is taken", || (agent.receipt(&receipt).status == 200).then_some(()));
+    let next = until("it queues", || {
+        Some(manager.post(&token, COMMANDS, &body)).filter(|answer| answer.status == 201)
+    });
+    // Nothing was answered, and what was on its way may have been done all the same: once.
+    assert!(next.body["sequence"].as_u64().unwrap() <= 3, "{next:?}");
+    assert_eq!(manager.command(&token, "prod", &queued)["status"], "succeeded");
+}
+
+#[test]
 fn while_the_server_is_away_nothing_is_acknowledged_and_afterwards_all_goes_on() {
     let server = Server::start("away");
     let folder = Folder::on("scale-away", server.database("away"));

@@ -2,7 +2,7 @@
 //! rights. It ends with this process.
 
 use crate::support::until;
-use navin_test_support::{Launch, Process};
+use navin_test_support::{Launch, Process, target_dir};
 use sqlx::{Connection, PgConnection};
 use std::fs;
 use std::net::TcpListener;
@@ -22,6 +22,7 @@ pub(crate) struct Server {
 
 impl Server {
     /// The server that the tests of this process share.
+    #[allow(dead_code, reason = "not where there is one scenario")]
     pub(crate) fn shared() -> &'static Self {
         static SHARED: OnceLock<Server> = OnceLock::new();
         SHARED.get_or_init(|| Self::start("shared"))
@@ -129,7 +130,7 @@ struct User {
 /// A new folder, and the user that it is for where we are root. Below `target/`, unless that user cannot
 /// get there.
 fn folder(name: &str) -> (Option<User>, PathBuf) {
-    let below = Path::new(env!("CARGO_TARGET_TMPDIR")).to_owned();
+    let below = target_dir().join("tmp");
     let is_root = fs::metadata("/proc/self").unwrap().uid() == 0;
     let user =
         is_root.then(|| ["postgres", "nobody"].into_iter().find_map(known).expect("a user without rights"));

@@ -132,3 +132,18 @@ fn garbage_is_none() {
         assert_eq!(not_after(garbage), None, "{garbage:02x?}");
     }
 }
+
+#[test]
+fn people_are_told_from_thirty_days_before_the_end_on() {
+    let time = |text: &str| text.parse::<Timestamp>().unwrap();
+    let end = time("2026-12-31T12:00:00Z");
+    for (now, told) in [
+        ("2026-12-01T12:00:00Z", false),
+        ("2026-12-01T12:00:01Z", true),
+        ("2026-12-31T12:00:00Z", true),
+        ("2027-02-01T00:00:00Z", true),
+        ("2025-01-01T00:00:00Z", false),
+    ] {
+        assert_eq!(is_expiring(end, time(now)), told, "{now}");
+    }
+}

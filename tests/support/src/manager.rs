@@ -29,11 +29,16 @@ pub struct Manager {
 impl Manager {
     /// Starts it on free loopback ports with its data in `folder/data`, and makes a token for `tenant`.
     pub fn start(folder: &Path, tenant: &str) -> Self {
+        Self::start_with(folder, tenant, vec![])
+    }
+
+    /// The same with more environment.
+    pub fn start_with(folder: &Path, tenant: &str, envs: Vec<(String, String)>) -> Self {
         let process = Process::start(Launch {
             name: "manager".into(),
             program: cargo_binary("navin-manager"),
             args: serve(folder, "127.0.0.1:0", "127.0.0.1:0"),
-            envs: vec![],
+            envs,
             folder: folder.to_owned(),
         });
         let addresses = announced(&process, 1);

@@ -48,9 +48,24 @@ impl World {
     /// Sets it up in a cluster that some scenarios share and others must not see, since they change what
     /// is cluster-wide in it.
     pub fn start_in(cluster: &'static Cluster, name: &str, overrides: &Value) -> Self {
+        Self::start_with(cluster, name, overrides, vec![])
+    }
+
+    /// The same with a manager that says all that it can be asked to say.
+    pub fn start_loud(name: &str, overrides: &Value) -> Self {
+        let envs = vec![("NAVIN_LOG".to_owned(), "trace".to_owned())];
+        Self::start_with(Cluster::shared(), name, overrides, envs)
+    }
+
+    fn start_with(
+        cluster: &'static Cluster,
+        name: &str,
+        overrides: &Value,
+        envs: Vec<(String, String)>,
+    ) -> Self {
         let folder = RunFolder::new(name);
         let namespace = cluster.namespace(name);
-        let manager = Manager::start(folder.path(), TENANT);
+        let manager = Manager::start_with(folder.path(), TENANT, envs);
         let identity_dir = folder.path().join("identity");
         let world = Self { cluster, namespace, manager, identity_dir, folder };
         world.manager.register(world.cluster_id(), &world.namespace.name, None);

@@ -95,6 +95,10 @@ fn an_answer_can_be_the_proxys_own_and_can_come_late() {
     let client = client("proxy-answer");
     client.wire.rule(|_, _| Fate::answer(503, "overload"));
     assert_eq!(client.create(), Some(503));
+    assert!(client.wire.since(0).iter().all(|exchange| exchange.call.bearer.is_some()), "whose call it is");
+    let page = || Fate::Page { status: 502, kind: "text/html", retry_after: None, body: "<p>".to_owned() };
+    client.wire.rule(move |_, _| page());
+    assert_eq!(client.create(), Some(502));
     let pause = Duration::from_millis(300);
     client.wire.rule(move |_, reply| if reply.is_none() { Fate::Delay(pause) } else { Fate::Pass });
     let started = Instant::now();

@@ -118,6 +118,17 @@ pub enum Fate {
         /// `Retry-After`, in seconds.
         retry_after_s: Option<u64>,
     },
+    /// The agent is given this instead, as a server in between would answer.
+    Page {
+        /// HTTP status.
+        status: u16,
+        /// `Content-Type`.
+        kind: &'static str,
+        /// `Retry-After`, as it stands.
+        retry_after: Option<String>,
+        /// The body.
+        body: String,
+    },
     /// The agent is given these bytes instead: before, and the server never sees the call.
     Raw(Raw),
     /// The agent is given what this makes of the server's answer; before the answer, and on a watch, the call

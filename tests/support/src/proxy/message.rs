@@ -10,6 +10,8 @@ const BODY_LIMIT: usize = 64 * 1024 * 1024;
 pub(super) struct Message {
     /// The request line or the status line.
     pub(super) first_line: String,
+    /// The first line and the headers.
+    head: String,
     /// The body without its framing.
     pub(super) body: Vec<u8>,
     /// The whole message as it came.
@@ -22,14 +24,6 @@ pub(super) trait Source {
 }
 
 impl Message {
-    /// The first header of this name.
-    pub(super) fn header(&self, name: &str) -> Option<String> {
-        let head = self.raw.get(..find(&self.raw, b"\r\n\r\n")?)?;
-        let head = String::from_utf8_lossy(head).into_owned();
-        let mut found = head.split("\r\n").filter_map(|line| line.split_once(':'));
-        found.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
-    }
-
     /// Reads one message; none at the end of the connection. There is no pipelining: what follows a
     /// message before its answer is an error.
     pub(super) fn read(source: &mut impl Source) -> io::Result<Option<Self>> {
@@ -48,10 +42,7 @@ impl Message {
         let head = String::from_utf8_lossy(&raw[..head_end]).into_owned();
         let mut lines = head.split("\r\n");
         let first_line = lines.next().unwrap_or_default().to_owned();
-        let header = |name: &str| {
-            let mut found = head.split("\r\n").filter_map(|line| line.split_once(':'));
-            found.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
-        };
+        let header = |name: &str| header(&head, name);
         let body = if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
             chunks(source, &mut raw, head_end)?
         } else {
@@ -62,8 +53,18 @@ impl Message {
             need(source, &mut raw, head_end, length)?;
             raw[head_end..].to_vec()
         };
-        Ok(Some(Self { first_line, body, raw }))
+        Ok(Some(Self { first_line, head, body, raw }))
     }
+
+    /// The first header of this name.
+    pub(super) fn header(&self, name: &str) -> Option<String> {
+        header(&self.head, name)
+    }
+}
+
+fn header(head: &str, name: &str) -> Option<String> {
+    let mut found = head.split("\r\n").filter_map(|line| line.split_once(':'));
+    found.find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim().to_owned())
 }
 
 /// Reads until `length` bytes follow `from`, and no more than those.

@@ -49,8 +49,9 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
         match inner.wire.judge(&call, None, &inner.closed) {
             Verdict::Pass | Verdict::Bent(_) => {}
             Verdict::Cut => return Ok(()),
-            Verdict::Answer { status, body, retry_after_s } => {
-                give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
+            Verdict::Answer { status, kind, retry_after, body } => {
+                let answer = own_answer(status, kind, retry_after.as_deref(), &body);
+                give(inner, &mut agent, number, &answer)?;
                 continue;
             }
             Verdict::Raw(raw) => {
@@ -90,8 +91,9 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
             _ if inner.is_silent(connection, Duration::ZERO) => return fall_silent(inner, &agent.sock),
             Verdict::Pass => give(inner, &mut agent, number, &answer.raw)?,
             Verdict::Cut => return Ok(()),
-            Verdict::Answer { status, body, retry_after_s } => {
-                give(inner, &mut agent, number, &own_answer(status, &body, retry_after_s))?;
+            Verdict::Answer { status, kind, retry_after, body } => {
+                let answer = own_answer(status, kind, retry_after.as_deref(), &body);
+                give(inner, &mut agent, number, &answer)?;
             }
             bytes @ (Verdict::Raw(_) | Verdict::Bent(_)) => {
                 let raw = match bytes {
@@ -145,10 +147,10 @@ fn give(inner: &Inner, agent: &mut ToAgent, number: usize, answer: &[u8]) -> io:
     Ok(())
 }
 
-fn own_answer(status: u16, body: &str, retry_after_s: Option<u64>) -> Vec<u8> {
-    let retry = retry_after_s.map_or_else(String::new, |seconds| format!("Retry-After: {seconds}\r\n"));
+fn own_answer(status: u16, kind: &str, retry_after: Option<&str>, body: &str) -> Vec<u8> {
+    let retry = retry_after.map_or_else(String::new, |when| format!("Retry-After: {when}\r\n"));
     format!(
-        "HTTP/1.1 {status} Scripted\r\nContent-Type: application/json\r\n{retry}Content-Length: {}\r\n\r\n{body}",
+        "HTTP/1.1 {status} Scripted\r\nContent-Type: {kind}\r\n{retry}Content-Length: {}\r\n\r\n{body}",
         body.len()
     )
     .into_bytes()

@@ -33,7 +33,7 @@ struct Inner {
 pub(super) enum Verdict {
     Pass,
     Cut,
-    Answer { status: u16, body: String, retry_after_s: Option<u64> },
+    Answer { status: u16, kind: &'static str, retry_after: Option<String>, body: String },
     Raw(Raw),
     Bent(fn(&[u8]) -> Raw),
 }
@@ -137,7 +137,13 @@ impl Wire {
         match fate {
             Fate::Pass => Verdict::Pass,
             Fate::Cut => Verdict::Cut,
-            Fate::Answer { status, body, retry_after_s } => Verdict::Answer { status, body, retry_after_s },
+            Fate::Answer { status, body, retry_after_s } => {
+                let retry_after = retry_after_s.map(|seconds| seconds.to_string());
+                Verdict::Answer { status, kind: "application/json", retry_after, body }
+            }
+            Fate::Page { status, kind, retry_after, body } => {
+                Verdict::Answer { status, kind, retry_after, body }
+            }
             Fate::Raw(raw) => Verdict::Raw(raw),
             Fate::Bent(bend) => Verdict::Bent(bend),
             Fate::Delay(pause) => wait(Box::new(move || (started.elapsed() >= pause).then_some(true))),

@@ -1,0 +1,82 @@
+//! An API server that has too much to do: it is asked again when it says so, and no sooner
+//! (kubernetes/kubernetes#34938: retries after 429 made more of it).
+
+use super::*;
+
+const STATE: &str = "/configmaps/navin-cluster-agent-state";
+const BUSY: Duration = Duration::from_secs(20);
+
+impl Bench {
+    /// For the next twenty seconds the state is answered with this.
+    fn busy(&self, status: u16, retry_after: &'static str) {
+        let until = self.clock.monotonic() + BUSY;
+        *self.api.busy.lock().unwrap() = Some(Busy { end: STATE, status, retry_after, until });
+        self.api.calls.lock().unwrap().clear();
+    }
+
+    /// How often the state was asked for or written since.
+    fn asked(&self) -> usize {
+        self.api.calls.lock().unwrap().iter().filter(|(_, path)| path.ends_with(STATE)).count()
+    }
+}
+
+#[test]
+fn a_write_of_the_state_is_repeated_when_the_server_wants_it_and_not_before() {
+    // Twenty seconds in sevens; as many tries as a date that is past allows; and no more than a minute's wait.
+    for (status, retry_after, tries, took_s) in [
+        (429, "7", 4, 21),
+        (503, "7", 4, 21),
+        (429, "Mon, 30 Nov 2026 11:00:00 GMT", 21, 20),
+        (429, "86400", 2, 60),
+    ] {
+        let mut bench = Bench::new();
+        bench.leader.world.contact.note_answered(bench.clock.monotonic());
+        bench.busy(status, retry_after);
+        bench.deliver(&sign(&apply("c", 1, &json!({}))));
+        let began = bench.clock.monotonic();
+        bench.leader.work();
+        assert_eq!(bench.asked(), tries + 1, "{retry_after}: tried, and then the outcome written");
+        assert_eq!(bench.clock.monotonic().saturating_sub(began).as_secs(), took_s, "{retry_after}");
+    }
+}
+
+#[test]
+fn a_wait_for_the_server_ends_with_the_permission_to_act() {
+    let mut bench = Bench::new();
+    bench.leader.world.contact.note_answered(bench.clock.monotonic());
+    bench.busy(429, "60");
+    let tenure = bench.permit.tenure(bench.clock.monotonic()).unwrap();
+    bench.permit.grant(&tenure, bench.clock.monotonic() + Duration::from_secs(5));
+    bench.deliver(&sign(&apply("c", 1, &json!({}))));
+    let began = bench.clock.monotonic();
+    bench.leader.work();
+    assert_eq!(bench.clock.monotonic().saturating_sub(began).as_secs(), 5);
+    assert!(bench.leader.reign.is_none());
+    assert_eq!(bench.asked(), 1);
+}
+
+#[test]
+fn a_takeover_that_the_server_puts_off_is_tried_again_when_it_wants_it() {
+    let mut bench = Bench::new();
+    bench.permit.revoke();
+    bench.leader.work();
+    assert!(bench.leader.reign.is_none());
+    bench.busy(429, "7");
+    let tenure = Tenure {
+        holder: "a_1".into(),
+        transitions: 1,
+        lease_uid: "lease".into(),
+        first_start: false,
+        since: bench.clock.monotonic(),
+    };
+    bench.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+    let mut steps = 0;
+    while bench.leader.reign.is_none() {
+        let pause = bench.leader.work();
+        bench.clock.advance(pause);
+        steps += 1;
+        assert!(steps < 50, "it takes over in the end");
+    }
+    // Three in the twenty seconds, then the reading and the write of the takeover.
+    assert_eq!(bench.asked(), 5);
+}

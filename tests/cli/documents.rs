@@ -1,0 +1,127 @@
+//! What the documents name is there: tests, files, and for each promise of docs/SECURITY.md what shows it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The folders whose files a document may name by their path.
+const FOLDERS: [&str; 10] =
+    [".ci/", "benches/", "deploy/", "docs/", "examples/", "fuzz/", "manager/", "scripts/", "src/", "tests/"];
+
+#[test]
+fn a_document_names_tests_and_files_that_exist() {
+    let tests = tests_of_the_repository();
+    assert!(tests.len() > 300, "only {} tests found: the search is broken", tests.len());
+    let mut missing = Vec::new();
+    for (name, text) in documents() {
+        for code in codes(&text) {
+            let there = if is_a_tests_name(code) {
+                tests.contains(code)
+            } else if is_a_path(code) {
+                Path::new(ROOT).join(code).exists()
+            } else {
+                true
+            };
+            if !there {
+                missing.push(format!("{name}: {code}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "named and not there:\n{}", missing.join("\n"));
+}
+
+#[test]
+fn each_promise_of_the_security_document_names_what_shows_it() {
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/SECURITY.md")).expect("docs/SECURITY.md");
+    let mut rows = 0;
+    let mut in_table = false;
+    for line in text.lines() {
+        in_table = line.starts_with('|') && (in_table || line.ends_with("| shown by |"));
+        let is_row = in_table && !line.ends_with("| shown by |") && !line.starts_with("| --- |");
+        if !is_row {
+            continue;
+        }
+        rows += 1;
+        let shown_by = line.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
+        let named = codes(shown_by).any(|code| is_a_tests_name(code) || is_a_path(code));
+        assert!(
+            named || shown_by.contains("CONTRACT section") || shown_by.trim() == "the same",
+            "nothing shows this: {line}"
+        );
+    }
+    assert!(rows >= 50, "only {rows} rows found");
+}
+
+/// The Markdown files of the root and of docs/.
+fn documents() -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    for folder in ["", "docs"] {
+        for path in files(&Path::new(ROOT).join(folder), false) {
+            if path.extension().is_some_and(|extension| extension == "md") {
+                let name = path.strip_prefix(ROOT).unwrap_or(&path).display().to_string();
+                found.push((name, fs::read_to_string(&path).expect("a document")));
+            }
+        }
+    }
+    assert!(found.len() >= 6, "only {} documents found", found.len());
+    found
+}
+
+/// What stands between backticks on one line.
+fn codes(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().flat_map(|line| line.split('`').skip(1).step_by(2))
+}
+
+/// Tests are named by sentences of five words or more; metrics, which could look like it, begin with the product's name.
+fn is_a_tests_name(code: &str) -> bool {
+    code.split('_').count() >= 5
+        && !code.starts_with("navin_")
+        && code.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
+fn is_a_path(code: &str) -> bool {
+    FOLDERS.iter().any(|folder| code.starts_with(folder))
+        && !code.contains(|c: char| c.is_whitespace() || "*<>…{}".contains(c))
+}
+
+fn tests_of_the_repository() -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    for folder in ["src", "manager", "tests", "fuzz"] {
+        for path in files(&Path::new(ROOT).join(folder), true) {
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(&path).expect("a source file");
+                let mut is_test = false;
+                for line in text.lines().map(str::trim) {
+                    if line == "#[test]" {
+                        is_test = true;
+                    } else if let Some((name, _)) = line.split_once(" of \"") {
+                        // One of those that a macro makes, of a name and what it is about.
+                        found.insert(name.to_owned());
+                    } else if let Some(rest) = line.strip_prefix("fn ").filter(|_| is_test) {
+                        is_test = false;
+                        found.insert(rest.split('(').next().unwrap_or_default().to_owned());
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// The files of a folder, and of those below it if asked; not of build folders.
+fn files(folder: &Path, below: bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = fs::read_dir(folder) else {
+        return found;
+    };
+    for path in entries.map(|entry| entry.expect("an entry of a folder").path()) {
+        if path.is_file() {
+            found.push(path);
+        } else if below && path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            found.extend(files(&path, true));
+        }
+    }
+    found
+}
