@@ -97,6 +97,8 @@ impl Lane {
         lane.check_recovery(row, &work, &mut cell);
         lane.check_outcomes(&work, &mut cell);
         lane.check_leadership(row, mark, &lease, &mut cell);
+        // A watch that fell silent is given up after 300 s (docs/ARCHITECTURE.md): no row begins with one.
+        lane.proxies(row.peer, None).iter().for_each(|proxy| proxy.reset());
         lane.check_readings(&before, pids, &mut cell);
         cell
     }
