@@ -71,6 +71,11 @@ pub(crate) fn text(status: StatusCode, text: String, kind: &'static str) -> Resp
     response
 }
 
+/// The connection ends with this answer.
+pub(crate) fn close(response: &mut Response) {
+    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

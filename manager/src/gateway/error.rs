@@ -72,6 +72,8 @@ impl IntoResponse for GatewayError {
             Self::TooMany | Self::Unavailable | Self::Overloaded => Some(RETRY_AFTER_S),
             _ => None,
         };
+        // A revoked identity keeps no connection.
+        let closes = matches!(self, Self::IdentityRevoked);
         let (status, code, message) = match self {
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found", "no such path"),
             Self::MethodNotAllowed => {
@@ -100,6 +102,9 @@ impl IntoResponse for GatewayError {
         };
         let text = json!({ "error": code, "message": message }).to_string();
         let mut response = http::json(status, text, "application/json");
+        if closes {
+            http::close(&mut response);
+        }
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }

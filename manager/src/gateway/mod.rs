@@ -74,7 +74,9 @@ async fn authenticate(
         Some(known) if is_poll => known.clone(),
         Some(_) | None => Box::pin(identify(&app, &fingerprint, &peer)).await?,
     };
-    app.contacts.note(&identity.cluster());
+    if !is_poll {
+        app.contacts.note(&identity.cluster());
+    }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
 }

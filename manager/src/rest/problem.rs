@@ -128,14 +128,13 @@ impl IntoResponse for Problem {
             document["findings"] = json!(self.findings);
         }
         let mut response = http::json(self.status, document.to_string(), "application/problem+json");
-        let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             // Who has no token keeps no connection.
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            http::close(&mut response);
         }
         if let Some(seconds) = self.retry_after_s {
-            headers.insert(header::RETRY_AFTER, seconds.into());
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }
