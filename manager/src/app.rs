@@ -1,10 +1,10 @@
 //! What the handlers of both ports share.
 
 use crate::contacts::Contacts;
-use crate::http::Room;
 use crate::instance::Instance;
 use crate::keys::Keys;
 use crate::limits::Limits;
+use crate::room::Room;
 use crate::stop::Stop;
 use crate::store::Store;
 use crate::wake::Wake;
@@ -23,8 +23,10 @@ pub(crate) struct App {
     pub(crate) instance: Instance,
     /// When agents were heard, until it is written.
     pub(crate) contacts: Contacts,
-    /// What agents' bodies may take in memory.
-    pub(crate) room: Room,
+    /// What reports may take in memory.
+    pub(crate) reports: Room,
+    /// What receipts may, which wait for no report.
+    pub(crate) receipts: Room,
     /// Reports that are parsed at once.
     pub(crate) parsing: Semaphore,
     /// What each agent's certificate has open, and how often it calls.

@@ -22,6 +22,7 @@ mod limits;
 mod newcomers;
 mod operator;
 mod rest;
+mod room;
 mod run;
 mod serve;
 mod signing;

@@ -4,7 +4,6 @@ use crate::app::{App, Shared};
 use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
 use crate::contacts::Contacts;
 use crate::failure::Failure;
-use crate::http::Room;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::Keys;
@@ -98,7 +97,8 @@ async fn start(
         wake: Wake::default(),
         instance,
         contacts: Contacts::default(),
-        room: Room::new(gateway::ROOM_KIB),
+        reports: gateway::room_for_reports(),
+        receipts: gateway::room_for_receipts(),
         parsing: Semaphore::new(gateway::PARSING),
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),

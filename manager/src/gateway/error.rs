@@ -60,6 +60,8 @@ impl From<BodyError> for GatewayError {
         match error {
             BodyError::TooLarge => Self::TooLarge,
             BodyError::NoRoom => Self::Overloaded,
+            BodyError::Busy(busy) => Self::from(busy),
+            BodyError::TooSlow => Self::TooSlow,
             BodyError::Broken => Self::Malformed("the body could not be read"),
         }
     }

@@ -82,9 +82,7 @@ pub(crate) fn router(app: &Shared) -> Router {
 }
 
 async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
-    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request))
-        .await
-        .map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long"))
+    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await.map_err(|_| Problem::too_slow())
 }
 
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {

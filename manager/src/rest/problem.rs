@@ -57,6 +57,11 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a bearer token is needed")
     }
 
+    /// It did not come, or was not done, in time.
+    pub(crate) fn too_slow() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long")
+    }
+
     /// The database does not answer: nothing was acknowledged.
     pub(crate) fn unavailable() -> Self {
         let detail = "the database does not answer";
@@ -92,6 +97,8 @@ impl From<BodyError> for Problem {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above 1 MiB")
             }
             BodyError::NoRoom => Self::unavailable(),
+            BodyError::Busy(busy) => Self::from(busy),
+            BodyError::TooSlow => Self::too_slow(),
             BodyError::Broken => Self::bad_request("the body could not be read"),
         }
     }

@@ -1,46 +1,14 @@
 //! Who takes more than their share is cut or put off, and everybody else is served meanwhile.
 
-use crate::support::{Folder, LIMIT, Manager, until};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
-use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use crate::raw::{address, is_closed, tls};
+use crate::support::{Folder, LIMIT, until};
+use std::io::Write;
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 /// A handshake may take 10 s, the head of a request 20 s; with room for a loaded machine.
 const CUT_WITHIN: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(28)];
-
-fn address(url: &str) -> SocketAddr {
-    url.trim_start_matches("https://").parse().unwrap()
-}
-
-/// A TLS connection to the REST API.
-fn tls(folder: &Folder, manager: &Manager) -> StreamOwned<ClientConnection, TcpStream> {
-    let ca = fs::read(folder.join("data/tls/ca.crt")).unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(&ca).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let address = address(&manager.url());
-    let client = ClientConnection::new(Arc::new(config), ServerName::from(address.ip())).unwrap();
-    StreamOwned::new(client, TcpStream::connect(address).unwrap())
-}
-
-/// Whether the other side has closed, as far as one read can tell.
-fn is_closed(stream: &mut TcpStream) -> bool {
-    stream.set_nonblocking(true).unwrap();
-    match stream.read(&mut [0; 1024]) {
-        Ok(bytes) => bytes == 0,
-        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
-    }
-}
 
 /// Writes a byte every second until the other side has had enough: how long that took.
 fn dribble(stream: &mut impl Write, is_cut: impl Fn() -> bool) -> Duration {
@@ -61,7 +29,7 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
     let folder = Folder::new("slow");
     let manager = folder.serve();
     let (mut head, mut hello) =
-        (tls(&folder, &manager), TcpStream::connect(address(&manager.gateway)).unwrap());
+        (tls(&manager.url(), &folder.ca(), None), TcpStream::connect(address(&manager.gateway)).unwrap());
     let took = thread::scope(|scope| {
         let hello = scope.spawn(move || {
             let mut other = hello.try_clone().unwrap();
@@ -72,9 +40,6 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
         });
         let head = scope.spawn(move || {
             let other = std::cell::RefCell::new(head.sock.try_clone().unwrap());
-            while head.conn.is_handshaking() {
-                head.conn.complete_io(&mut head.sock).unwrap();
-            }
             dribble(&mut head, || is_closed(&mut other.borrow_mut()))
         });
         [hello.join().unwrap(), head.join().unwrap()]
