@@ -10,6 +10,7 @@ mod receipts;
 mod reports;
 
 use crate::app::Shared;
+use crate::http;
 use crate::room::{Pace, Room};
 use crate::serve::Peer;
 use crate::store::audit::Entry;
@@ -18,7 +19,7 @@ use crate::store::identities::Identity;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use error::GatewayError;
@@ -70,7 +71,17 @@ pub(crate) fn router(app: &Shared) -> Router {
         .method_not_allowed_fallback(async || GatewayError::MethodNotAllowed)
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         .layer(middleware::from_fn(limit_time))
+        .layer(middleware::from_fn(settle))
         .with_state(app.clone())
+}
+
+async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+    if peer.settle().await {
+        return next.run(request).await;
+    }
+    let mut response = GatewayError::Overloaded.into_response();
+    http::close(&mut response);
+    response
 }
 
 async fn limit_time(request: Request, next: Next) -> Result<Response, GatewayError> {

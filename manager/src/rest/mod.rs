@@ -16,11 +16,11 @@ mod secret;
 
 use crate::app::Shared;
 use crate::http;
+use crate::serve::Peer;
 use crate::signing::sha256_hex;
 use crate::store::audit::Entry;
 use crate::store::tokens::Token;
 use crate::store::{ClusterKey, bounded};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
@@ -28,11 +28,13 @@ use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
 use problem::Problem;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most connections of operators at once.
@@ -78,7 +80,15 @@ pub(crate) fn router(app: &Shared) -> Router {
         .route("/healthz", get(health))
         .route("/openapi.json", get(openapi))
         .layer(middleware::from_fn(limit_time))
+        .layer(middleware::from_fn(settle))
         .with_state(app.clone())
+}
+
+async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+    if peer.settle().await {
+        return next.run(request).await;
+    }
+    closing(Problem::overloaded().into_response())
 }
 
 async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {

@@ -62,6 +62,13 @@ impl Problem {
         Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long")
     }
 
+    /// There are as many connections as there may be.
+    pub(crate) fn overloaded() -> Self {
+        let problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "there are too many connections");
+        Self { retry_after_s: Some(RETRY_AFTER_S), ..problem }
+    }
+
     /// The database does not answer: nothing was acknowledged.
     pub(crate) fn unavailable() -> Self {
         let detail = "the database does not answer";

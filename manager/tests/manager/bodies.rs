@@ -22,7 +22,7 @@ fn report(tenant: &str) -> Value {
 fn stalled_reports_of_two_identities_hold_up_no_receipt_and_no_report_of_another() {
     let folder = Folder::new("stalled");
     let (token, other) = (folder.token("acme"), folder.token("rival"));
-    let manager = folder.serve();
+    let manager = folder.serve_with(&["--agent-rate", "0"]);
     let agent = manager.cluster(&other, "prod");
     let queued = manager.queue(&other, "prod");
     let identities = ["prod", "test"].map(|cluster| {

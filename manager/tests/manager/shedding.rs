@@ -1,14 +1,94 @@
 //! Who takes more than their share is cut or put off, and everybody else is served meanwhile.
 
 use crate::raw::{address, is_closed, tls};
-use crate::support::{Folder, LIMIT, until};
+use crate::support::{Agent, Folder, LIMIT, until};
 use std::io::Write;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::net::TcpSocket;
+use tokio::runtime::Runtime;
 
 /// A handshake may take 10 s, the head of a request 20 s; with room for a loaded machine.
 const CUT_WITHIN: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(28)];
+
+/// How long an agent waits for a connection.
+const AGENT_WAITS: Duration = Duration::from_secs(5);
+
+/// A connection from another network, which says so much.
+fn one_byte_from(runtime: &Runtime, from: &str, to: SocketAddr) -> Option<TcpStream> {
+    let connected = async {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(from.parse().unwrap()).unwrap();
+        socket.connect(to).await?.into_std()
+    };
+    let mut stream = runtime.block_on(connected).ok()?;
+    stream.write_all(&[22]).ok()?;
+    Some(stream)
+}
+
+#[test]
+fn a_flood_of_one_byte_from_one_network_keeps_nobody_out_of_another() {
+    let folder = Folder::new("flood");
+    let token = folder.token("acme");
+    let manager = folder.serve_with(&["--max-agents", "100"]);
+    manager.cluster(&token, "prod");
+    let issued = manager.issue(&token, "prod");
+    let (to, over) = (address(&manager.gateway), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (sender, full) = mpsc::channel();
+        let over = &over;
+        scope.spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut held = Vec::new();
+            for number in 0.. {
+                held.extend(one_byte_from(&runtime, "127.9.9.1:0", to));
+                if number == 200 {
+                    sender.send(()).unwrap();
+                }
+                if number > 200 {
+                    // Some hundred a second.
+                    thread::sleep(Duration::from_millis(5));
+                    held.retain_mut(|stream| !is_closed(stream));
+                }
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        full.recv_timeout(LIMIT).unwrap();
+        // Whatever becomes of it, the flood ends.
+        let polls = std::panic::catch_unwind(|| {
+            for _ in 0..20 {
+                let started = Instant::now();
+                let answer = Agent::new(&issued, &manager.gateway).try_poll(0);
+                assert_eq!(answer.map(|answer| answer.status).ok(), Some(200));
+                assert!(started.elapsed() < AGENT_WAITS, "{:?}", started.elapsed());
+            }
+        });
+        over.store(true, Ordering::Relaxed);
+        polls.unwrap();
+    });
+}
+
+#[test]
+fn one_connection_above_the_limit_is_told_to_come_again() {
+    let folder = Folder::new("too-many");
+    let token = folder.token("acme");
+    let manager = folder.serve_with(&["--max-agents", "1"]);
+    manager.cluster(&token, "prod");
+    manager.cluster(&token, "test");
+    let [first, second] = ["prod", "test"].map(|cluster| manager.identity(&token, cluster));
+    first.poll(0).expect(200);
+    let refused = second.poll(0);
+    assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    assert_eq!(refused.connection.as_deref(), Some("close"));
+    first.poll(0).expect(200);
+    drop(first);
+    until("its place is free", || (second.poll(0).status == 200).then_some(()));
+}
 
 /// Writes a byte every second until the other side has had enough: how long that took.
 fn dribble(stream: &mut impl Write, is_cut: impl Fn() -> bool) -> Duration {
@@ -48,7 +128,7 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
 }
 
 #[test]
-fn a_thousand_connections_that_say_nothing_are_shed_while_an_honest_agent_polls() {
+fn a_thousand_connections_that_say_nothing_are_cut_while_an_honest_agent_polls() {
     let folder = Folder::new("silent");
     let token = folder.token("acme");
     let manager = folder.serve();
@@ -58,8 +138,7 @@ fn a_thousand_connections_that_say_nothing_are_shed_while_an_honest_agent_polls(
     let mut silent: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(gateway).unwrap()).collect();
     let started = Instant::now();
     assert_eq!(agent.polled(0), [queued["command_id"].as_str().unwrap()]);
-    // A quarter of them at a time is let in, and has 2 s.
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < AGENT_WAITS, "{:?}", started.elapsed());
     until("all of them are cut", || {
         silent.retain_mut(|stream| !is_closed(stream));
         silent.is_empty().then_some(())
