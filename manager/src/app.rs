@@ -4,6 +4,7 @@ use crate::contacts::Contacts;
 use crate::instance::Instance;
 use crate::keys::Keys;
 use crate::limits::Limits;
+use crate::rest::Kept;
 use crate::room::Room;
 use crate::stop::Stop;
 use crate::store::Store;
@@ -33,6 +34,8 @@ pub(crate) struct App {
     pub(crate) agents: Arc<Limits>,
     /// What each operator's token has open, and how often it calls.
     pub(crate) operators: Arc<Limits>,
+    /// The connections that operators keep.
+    pub(crate) kept: Kept,
     /// Whether the process is to end.
     pub(crate) stop: Stop,
 }

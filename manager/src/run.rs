@@ -102,6 +102,7 @@ async fn start(
         parsing: Semaphore::new(gateway::PARSING),
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
+        kept: rest::Kept::new(),
         stop,
     });
     tokio::spawn(renew(Arc::clone(&app)));

@@ -72,6 +72,8 @@ pub(crate) struct Peer {
     slots: Arc<Semaphore>,
     /// From the first request on.
     slot: OnceLock<OwnedSemaphorePermit>,
+    /// Among those of its operator, once that one was known and where there was a place.
+    pub(crate) operator: OnceLock<[Place; 2]>,
 }
 
 impl Peer {
@@ -225,6 +227,7 @@ fn begin(stream: TlsStream<TcpStream>, server: Arc<Server>, newcomer: Newcomer, 
             newcomer: Mutex::new(Some(newcomer)),
             slots: Arc::clone(&server.slots),
             slot: OnceLock::new(),
+            operator: OnceLock::new(),
         }),
     };
     let connection = http1::Builder::new()

@@ -16,6 +16,7 @@ mod secret;
 
 use crate::app::Shared;
 use crate::http;
+use crate::limits::{Busy, Limits, Place};
 use crate::serve::Peer;
 use crate::signing::sha256_hex;
 use crate::store::audit::Entry;
@@ -39,6 +40,9 @@ use std::time::Duration;
 
 /// Most connections of operators at once.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
+
+/// Most connections that one token keeps, and the tokens of one tenant: others end with their answer.
+pub(crate) const MAX_KEPT: [usize; 2] = [64, 128];
 
 /// Largest body, in bytes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -84,11 +88,12 @@ pub(crate) fn router(app: &Shared) -> Router {
         .with_state(app.clone())
 }
 
+/// Takes the connection in; keeps it afterwards only for an operator who has a place for it.
 async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
-    if peer.settle().await {
-        return next.run(request).await;
-    }
-    closing(Problem::overloaded().into_response())
+    let response =
+        if peer.settle().await { next.run(request).await } else { Problem::overloaded().into_response() };
+    let is_known = peer.operator.get().is_some() && response.status() != StatusCode::UNAUTHORIZED;
+    if is_known { response } else { closing(response) }
 }
 
 async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
@@ -97,14 +102,14 @@ async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
 
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
     bounded(app.store.ping()).await?;
-    Ok(closing(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json")))
+    Ok(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
 }
 
 async fn openapi() -> Response {
-    closing(http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json"))
+    http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json")
 }
 
-/// An answer to somebody who has not shown a token, and keeps no connection.
+/// An answer with which the connection ends.
 fn closing(mut response: Response) -> Response {
     http::close(&mut response);
     response
@@ -134,7 +139,31 @@ impl Operator {
     }
 }
 
-async fn authenticate(State(app): State<Shared>, request: Request, next: Next) -> Result<Response, Problem> {
+/// The connections that operators keep.
+pub(crate) struct Kept {
+    of_token: Arc<Limits>,
+    of_tenant: Arc<Limits>,
+}
+
+impl Kept {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { of_token: Limits::new(MAX_KEPT[0]), of_tenant: Limits::new(MAX_KEPT[1]) }
+    }
+
+    /// A place for a connection.
+    fn enter(&self, token: &Token) -> Result<[Place; 2], Busy> {
+        let of_token = self.of_token.enter(&token.token_id.as_str().into())?;
+        Ok([of_token, self.of_tenant.enter(&token.tenant_id.as_str().into())?])
+    }
+}
+
+async fn authenticate(
+    State(app): State<Shared>,
+    Extension(peer): Extension<Arc<Peer>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let (scheme, secret) = header.and_then(|text| text.split_once(' ')).ok_or_else(Problem::unauthorized)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
@@ -147,6 +176,11 @@ async fn authenticate(State(app): State<Shared>, request: Request, next: Next) -
         // Whoever uses it may not be whom it was made for.
         audit_refused(&app, &operator, &method, &path, "revoked token").await?;
         return Err(Problem::unauthorized());
+    }
+    if peer.operator.get().is_none()
+        && let Ok(places) = app.kept.enter(&operator.0)
+    {
+        peer.operator.set(places).unwrap_or_default();
     }
     let _place = app.operators.enter(&operator.0.token_id.as_str().into())?;
     let (mut parts, body) = request.into_parts();

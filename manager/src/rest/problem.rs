@@ -144,8 +144,6 @@ impl IntoResponse for Problem {
         let mut response = http::json(self.status, document.to_string(), "application/problem+json");
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            // Who has no token keeps no connection.
-            http::close(&mut response);
         }
         if let Some(seconds) = self.retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());

@@ -35,18 +35,23 @@ pub(crate) fn tls(url: &str, ca: &str, issued: Option<&Value>) -> Tls {
     };
     let address = address(url);
     let client = ClientConnection::new(Arc::new(config), ServerName::from(address.ip())).unwrap();
-    let mut stream = StreamOwned::new(client, TcpStream::connect(address).unwrap());
+    let tcp = TcpStream::connect(address).unwrap();
+    tcp.set_nodelay(true).unwrap();
+    let mut stream = StreamOwned::new(client, tcp);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock).unwrap();
     }
     stream
 }
 
-/// Whether the other side has closed, as far as one read can tell.
+/// Whether the other side has closed, as far as can be told.
 pub(crate) fn is_closed(stream: &mut TcpStream) -> bool {
     stream.set_nonblocking(true).unwrap();
-    match stream.read(&mut [0; 1024]) {
-        Ok(bytes) => bytes == 0,
-        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+    loop {
+        match stream.read(&mut [0; 1024]) {
+            Ok(0) => return true,
+            Ok(_) => {}
+            Err(error) => return error.kind() != std::io::ErrorKind::WouldBlock,
+        }
     }
 }

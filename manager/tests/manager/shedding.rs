@@ -1,8 +1,8 @@
 //! Who takes more than their share is cut or put off, and everybody else is served meanwhile.
 
-use crate::raw::{address, is_closed, tls};
-use crate::support::{Agent, Folder, LIMIT, until};
-use std::io::Write;
+use crate::raw::{Tls, address, is_closed, tls};
+use crate::support::{Agent, Folder, LIMIT, Manager, until};
+use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -88,6 +88,44 @@ fn one_connection_above_the_limit_is_told_to_come_again() {
     first.poll(0).expect(200);
     drop(first);
     until("its place is free", || (second.poll(0).status == 200).then_some(()));
+}
+
+/// Makes a call on a new connection, and keeps that; whether it was told that it may.
+fn call_and_keep(folder: &Folder, manager: &Manager, token: &str) -> (Tls, bool) {
+    let mut stream = tls(&manager.url(), &folder.ca(), None);
+    let request =
+        format!("GET /api/v1/clusters HTTP/1.1\r\nhost: manager\r\nauthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    while !answer.contains("\r\n\r\n") {
+        let mut bytes = [0; 1024];
+        let read = stream.read(&mut bytes).unwrap();
+        assert_ne!(read, 0, "{answer}");
+        answer.push_str(str::from_utf8(&bytes[..read]).unwrap());
+    }
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    (stream, !answer.contains("connection: close"))
+}
+
+#[test]
+fn a_token_keeps_64_connections_and_its_tenant_128_so_that_others_operators_get_in() {
+    let folder = Folder::new("kept");
+    let (tokens, other) = ([(); 3].map(|()| folder.token("acme")), folder.token("rival"));
+    let manager = folder.serve_with(&["--token-rate", "0"]);
+    let mut kept = Vec::new();
+    for (token, places) in tokens.iter().zip([64, 64, 0]) {
+        let may: Vec<(Tls, bool)> = (0..70).map(|_| call_and_keep(&folder, &manager, token)).collect();
+        assert_eq!(may.iter().filter(|(_, may)| *may).count(), places);
+        kept.extend(may);
+        call_and_keep(&folder, &manager, &other);
+    }
+    until("the others are closed", || {
+        kept.retain_mut(|(stream, _)| !is_closed(&mut stream.sock));
+        (kept.len() <= 128).then_some(())
+    });
+    assert_eq!(kept.len(), 128);
+    drop(kept);
+    until("its places are free", || call_and_keep(&folder, &manager, &tokens[2]).1.then_some(()));
 }
 
 /// Writes a byte every second until the other side has had enough: how long that took.
