@@ -2,7 +2,7 @@
 
 use crate::contacts::Contacts;
 use crate::instance::Instance;
-use crate::keys::Keys;
+use crate::keys::ServerKey;
 use crate::limits::Limits;
 use crate::rest::Kept;
 use crate::room::Room;
@@ -16,8 +16,8 @@ use tokio::sync::Semaphore;
 pub(crate) struct App {
     /// What must outlive the process.
     pub(crate) store: Store,
-    /// The keys.
-    pub(crate) keys: Keys,
+    /// The server's certificate and key.
+    pub(crate) server: Arc<ServerKey>,
     /// The long polls that wait.
     pub(crate) wake: Wake,
     /// This process among the gateways.

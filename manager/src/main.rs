@@ -28,6 +28,7 @@ mod serve;
 mod signing;
 mod stop;
 mod store;
+mod tls;
 mod wake;
 
 use clap::Parser;

@@ -1,12 +1,13 @@
 //! Connections: TLS, the certificate of the other side, limits, the end.
 
 use crate::failure::Failure;
-use crate::keys::Keys;
+use crate::keys::ServerKey;
 use crate::limits::{Limits, Place};
 use crate::newcomers::{Newcomer, Newcomers, Progress};
 use crate::signing::sha256_hex;
 use crate::stop::Stop;
 use crate::store::identities::Identity;
+use crate::tls::{Clients, tls_config};
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -14,8 +15,8 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
-use rustls::server::{Acceptor, NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -99,24 +100,15 @@ pub(crate) struct Port {
     of_one: Arc<Limits>,
 }
 
-/// Which clients a port lets in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clients {
-    /// Any.
-    Any,
-    /// Those with a certificate of our authority.
-    Certified,
-}
-
 impl Port {
     /// Binds an address.
     pub(crate) fn bind(
         address: SocketAddr,
-        keys: &Keys,
+        server: &Arc<ServerKey>,
         clients: Clients,
         max_connections: usize,
     ) -> Result<Self, Failure> {
-        let tls = Arc::new(tls_config(keys, clients)?);
+        let tls = Arc::new(tls_config(server, clients)?);
         let listen_error = |error| Failure::Listen { address, error };
         let listener = listen(address).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
@@ -279,29 +271,4 @@ impl Service<Request<Incoming>> for Calls {
         request.extensions_mut().insert(Arc::clone(&self.peer));
         self.router.call(request)
     }
-}
-
-fn tls_config(keys: &Keys, clients: Clients) -> Result<ServerConfig, Failure> {
-    let tls_error = |error: &dyn std::fmt::Display| Failure::System(format!("TLS: {error}"));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| tls_error(&error))?;
-    let builder = match clients {
-        Clients::Any => builder.with_no_client_auth(),
-        Clients::Certified => {
-            let mut roots = RootCertStore::empty();
-            roots.add(keys.authority.der().clone()).map_err(|error| tls_error(&error))?;
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                .build()
-                .map_err(|error| tls_error(&error))?;
-            builder.with_client_cert_verifier(verifier)
-        }
-    };
-    let mut config = builder.with_cert_resolver(Arc::clone(&keys.server) as Arc<dyn ResolvesServerCert>);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // A resumed session would keep a client's certificate without verifying it again.
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    Ok(config)
 }

@@ -16,6 +16,7 @@ mod secret;
 
 use crate::app::Shared;
 use crate::http;
+use crate::keys::Secrets;
 use crate::limits::{Busy, Limits, Place};
 use crate::serve::Peer;
 use crate::signing::sha256_hex;
@@ -63,7 +64,7 @@ const MAX_AUDITED_PATH: usize = 200;
 const OPENAPI: &str = include_str!("../../openapi.json");
 
 /// The routes.
-pub(crate) fn router(app: &Shared) -> Router {
+pub(crate) fn router(app: &Shared, secrets: Secrets) -> Router {
     Router::new()
         .route("/api/v1/clusters", get(clusters::list).post(clusters::register))
         .route("/api/v1/clusters/{cluster_id}", get(clusters::show))
@@ -79,6 +80,7 @@ pub(crate) fn router(app: &Shared) -> Router {
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "no such method here")
         })
+        .layer(Extension(Arc::new(secrets)))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         // Outside of the token: for the probes of what runs us.
         .route("/healthz", get(health))

@@ -114,6 +114,13 @@ impl Folder {
         self.start(&["agent-gateway", "--host", "127.0.0.1", "--port", "0"])
     }
 
+    /// Starts the gateway alone, with its keys elsewhere.
+    #[allow(dead_code, reason = "only where keys are tried")]
+    pub(crate) fn agent_gateway_with(&self, tls: &Path) -> Manager {
+        let tls = tls.to_str().unwrap();
+        self.start(&["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", tls])
+    }
+
     fn start(&self, arguments: &[&str]) -> Manager {
         self.launch(self.command(arguments))
     }
