@@ -7,6 +7,7 @@
 
 mod app;
 mod authority;
+mod background;
 mod cli;
 mod clock;
 mod contacts;

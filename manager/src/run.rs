@@ -1,6 +1,7 @@
 //! Does what the command line asks for.
 
 use crate::app::{App, Shared};
+use crate::background::forever;
 use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
 use crate::contacts::Contacts;
 use crate::failure::Failure;
@@ -112,12 +113,16 @@ async fn start(
         kept: rest::Kept::new(),
         stop,
     });
-    tokio::spawn(renew(Arc::clone(&app)));
-    tokio::spawn(gateway::look(Arc::clone(&app)));
-    tokio::spawn(contacts::keep(Arc::clone(&app)));
+    let [renewed, looked, kept] = [(); 3].map(|()| Arc::clone(&app));
+    forever("the server certificate", move || renew(Arc::clone(&renewed)));
+    forever("the look for what polls wait for", move || gateway::look(Arc::clone(&looked)));
+    forever("the contacts", move || contacts::keep(Arc::clone(&kept)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);
-        tokio::spawn(postgres::listen(database, move |cluster| told.wake.notify(cluster)));
+        forever("the word between processes", move || {
+            let told = Arc::clone(&told);
+            postgres::listen(database.clone(), move |cluster| told.wake.notify(cluster))
+        });
     }
     Ok(app)
 }
