@@ -1,6 +1,7 @@
 //! Connections: TLS, the certificate of the other side, limits, the end.
 
 use crate::failure::Failure;
+use crate::gateway::Delivered;
 use crate::keys::Keys;
 use crate::limits::{Limits, Place};
 use crate::newcomers::{Newcomer, Newcomers};
@@ -54,14 +55,15 @@ const BACKLOG: u32 = 4096;
 /// Pause after a connection that the system did not hand over, such as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of a connection.
-#[derive(Debug)]
+/// Who is at the other end of a connection. Dropped when it ends.
 pub(crate) struct Peer {
     /// SHA-256 of the client certificate, where there is one.
     pub(crate) fingerprint: Option<Arc<str>>,
     /// Whose certificate it is, once that was looked up. It never becomes another's; whether it is
     /// still good is another question.
     pub(crate) identity: OnceLock<Identity>,
+    /// The commands that it was given, where it was given any.
+    pub(crate) delivered: OnceLock<Delivered>,
 }
 
 /// A port that is bound.
@@ -198,7 +200,7 @@ fn begin(
     };
     let service = Calls {
         router: TowerToHyperService::new(server.router.clone()),
-        peer: Arc::new(Peer { fingerprint, identity: OnceLock::new() }),
+        peer: Arc::new(Peer { fingerprint, identity: OnceLock::new(), delivered: OnceLock::new() }),
         newcomer: Mutex::new(Some(newcomer)),
     };
     let connection = http1::Builder::new()
