@@ -15,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use std::io;
@@ -33,6 +34,10 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take for the head of a request, or leave a connection idle: longer than
 /// the agent does (15 s), so that it is the one to close.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long a client may take nothing of what it is sent, in milliseconds. Kept by the system, under TLS,
+/// so that whatever comes through counts, and also once all was handed to it.
+const UNREAD_LIMIT_MS: u32 = 30_000;
 
 /// Most connections of a port that have not sent a request yet.
 const MAX_NEWCOMERS: usize = 256;
@@ -164,6 +169,9 @@ async fn handshake(
     slot: Slot,
 ) {
     drop(tcp.set_nodelay(true));
+    if let Err(error) = set_tcp_user_timeout(&tcp, UNREAD_LIMIT_MS) {
+        return tracing::debug!(%error, "a connection without a limit on what it does not read: closed");
+    }
     let accept = async {
         tcp.peek(&mut [0]).await?;
         newcomer.spoke();
