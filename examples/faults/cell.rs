@@ -1,9 +1,9 @@
 //! One row at one peer: the fault, what went on in it, and what is right or wrong afterwards.
 
 use crate::inject::Running;
-use crate::lane::{FIRST, Lane, SECOND};
+use crate::lane::{BOUND, FIRST, Lane, SECOND};
 use crate::rows::{Asked, Fault, Row};
-use navin_test_support::{Door, Gate, Reading, Server};
+use navin_test_support::{Door, Gate, Reading, Server, until};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,6 +61,9 @@ impl Lane {
         self.number += 1;
         let leader = self.rest();
         let lane = &*self;
+        // The watch pauses for up to 30 s after a fault of the row before: it is to see again.
+        lane.drift();
+        until("the watch to see again", 2 * BOUND, || lane.drift_is_gone().then_some(()));
         let (before, pids) = (lane.readings(), lane.pids());
         pids.into_iter().for_each(Reading::reset_peak);
         let lease = lane.world.namespace.lease().unwrap_or_default();
