@@ -1,6 +1,7 @@
 //! Connections: TLS, the certificate of the other side, limits, the end.
 
 use crate::failure::Failure;
+use crate::gateway::Delivered;
 use crate::keys::Keys;
 use crate::limits::{Limits, Place};
 use crate::newcomers::{Newcomer, Newcomers};
@@ -14,6 +15,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use std::io;
@@ -32,6 +34,10 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long a client may take for the head of a request, or leave a connection idle: longer than
 /// the agent does (15 s), so that it is the one to close.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long a client may take nothing of what it is sent, in milliseconds. Kept by the system, under TLS,
+/// so that whatever comes through counts, and also once all was handed to it.
+const UNREAD_LIMIT_MS: u32 = 30_000;
 
 /// Most connections of a port that have not sent a request yet.
 const MAX_NEWCOMERS: usize = 256;
@@ -54,14 +60,15 @@ const BACKLOG: u32 = 4096;
 /// Pause after a connection that the system did not hand over, such as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of a connection.
-#[derive(Debug)]
+/// Who is at the other end of a connection. Dropped when it ends.
 pub(crate) struct Peer {
     /// SHA-256 of the client certificate, where there is one.
     pub(crate) fingerprint: Option<Arc<str>>,
     /// Whose certificate it is, once that was looked up. It never becomes another's; whether it is
     /// still good is another question.
     pub(crate) identity: OnceLock<Identity>,
+    /// The commands that it was given, where it was given any.
+    pub(crate) delivered: OnceLock<Delivered>,
 }
 
 /// A port that is bound.
@@ -162,6 +169,9 @@ async fn handshake(
     slot: Slot,
 ) {
     drop(tcp.set_nodelay(true));
+    if let Err(error) = set_tcp_user_timeout(&tcp, UNREAD_LIMIT_MS) {
+        return tracing::debug!(%error, "a connection without a limit on what it does not read: closed");
+    }
     let accept = async {
         tcp.peek(&mut [0]).await?;
         newcomer.spoke();
@@ -198,7 +208,7 @@ fn begin(
     };
     let service = Calls {
         router: TowerToHyperService::new(server.router.clone()),
-        peer: Arc::new(Peer { fingerprint, identity: OnceLock::new() }),
+        peer: Arc::new(Peer { fingerprint, identity: OnceLock::new(), delivered: OnceLock::new() }),
         newcomer: Mutex::new(Some(newcomer)),
     };
     let connection = http1::Builder::new()
