@@ -1,6 +1,6 @@
 # The agent's image: one static binary, and nothing that could be run beside it.
 #
-# From the sources, with an image that has Rust and a musl target of its own (the official rust:…-alpine),
+# From the sources (the same program; the bytes that are published are those of scripts/release), with an image that has Rust and a musl target of its own (the official rust:…-alpine),
 # named by its digest:
 #   docker build --build-arg RUST_IMAGE=docker.io/library/rust@sha256:… --build-arg VERSION=… --build-arg REVISION=… .
 # From a binary that scripts/build-static made, in a folder of its own, without any other image:

@@ -22,8 +22,12 @@ use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
+/// How long a connection may take, name look-up and handshake included.
+const CONNECT_LIMIT: Duration = Duration::from_secs(5);
+/// Idle connections are closed at this age, before a firewall may forget them.
+const IDLE_LIMIT: Duration = Duration::from_secs(15);
 /// The limits on connections that everybody has.
-const LIMITS: Limits = Limits { connect: Duration::from_secs(5), idle: Duration::from_secs(15) };
+const LIMITS: Limits = Limits { connect: CONNECT_LIMIT, idle: IDLE_LIMIT };
 /// Largest head of an answer, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
 /// Buffer per connection and direction, in bytes.
@@ -146,9 +150,9 @@ pub struct TlsFiles<'a> {
 /// The limits on connections.
 #[derive(Clone, Copy)]
 struct Limits {
-    /// How long one may take, name look-up and handshake included.
+    /// See [`CONNECT_LIMIT`].
     connect: Duration,
-    /// Idle ones are closed at this age, before a firewall may forget them.
+    /// See [`IDLE_LIMIT`].
     idle: Duration,
 }
 

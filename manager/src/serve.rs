@@ -1,6 +1,7 @@
 //! Connections: TLS, the certificate of the other side, limits, the end.
 
 use crate::failure::Failure;
+use crate::gateway::Delivered;
 use crate::keys::ServerKey;
 use crate::limits::{Limits, Place};
 use crate::newcomers::{Newcomer, Newcomers, Progress};
@@ -15,6 +16,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use rustix::net::sockopt::set_tcp_user_timeout;
 use rustls::ServerConfig;
 use rustls::server::Acceptor;
 use std::io;
@@ -34,6 +36,10 @@ const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a client may take for the head of a request, or leave a connection idle: longer than
 /// the agent does (15 s), so that it is the one to close.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// How long a client may take nothing of what it is sent, in milliseconds. Kept by the system, under TLS,
+/// so that whatever comes through counts, and also once all was handed to it.
+const UNREAD_LIMIT_MS: u32 = 30_000;
 
 /// Connections of a port that have not sent a request yet: at most as many as it has connections, within
 /// these. An empty one takes a few KiB, one in its handshake some 30.
@@ -61,13 +67,15 @@ const BACKLOG: u32 = 4096;
 /// Pause after a connection that the system did not hand over, such as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Who is at the other end of a connection.
+/// Who is at the other end of a connection. Dropped when it ends.
 pub(crate) struct Peer {
     /// SHA-256 of the client certificate, where there is one.
     pub(crate) fingerprint: Option<Arc<str>>,
     /// Whose certificate it is, once that was looked up. It never becomes another's; whether it is
     /// still good is another question.
     pub(crate) identity: OnceLock<Identity>,
+    /// The commands that it was given, where it was given any.
+    pub(crate) delivered: OnceLock<Delivered>,
     /// Until the first request.
     newcomer: Mutex<Option<Newcomer>>,
     slots: Arc<Semaphore>,
@@ -181,6 +189,9 @@ async fn handshake(
     (newcomer, mut cut): (Newcomer, oneshot::Receiver<()>),
 ) {
     drop(tcp.set_nodelay(true));
+    if let Err(error) = set_tcp_user_timeout(&tcp, UNREAD_LIMIT_MS) {
+        return tracing::debug!(%error, "a connection without a limit on what it does not read: closed");
+    }
     let accept = async {
         let hello = LazyConfigAcceptor::new(Acceptor::default(), tcp);
         let hello = tokio::time::timeout(HELLO_TIMEOUT, hello).await.map_err(io::Error::from)??;
@@ -216,6 +227,7 @@ fn begin(stream: TlsStream<TcpStream>, server: Arc<Server>, newcomer: Newcomer, 
         peer: Arc::new(Peer {
             fingerprint,
             identity: OnceLock::new(),
+            delivered: OnceLock::new(),
             newcomer: Mutex::new(Some(newcomer)),
             slots: Arc::clone(&server.slots),
             slot: OnceLock::new(),

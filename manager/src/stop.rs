@@ -28,6 +28,11 @@ impl Stop {
         Ok(Self(receiver))
     }
 
+    /// Whether it is time.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Returns when it is time.
     pub(crate) async fn wait(&self) {
         let mut receiver = self.0.clone();

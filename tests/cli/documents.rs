@@ -54,6 +54,18 @@ fn each_promise_of_the_security_document_names_what_shows_it() {
     assert!(rows >= 50, "only {rows} rows found");
 }
 
+#[test]
+fn the_images_build_is_given_every_package_of_the_workspace() {
+    let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).expect(name);
+    let (manifest, ignored) = (read("Cargo.toml"), read(".dockerignore"));
+    let (_, members) = manifest.split_once("members = [").expect("members");
+    let (members, _) = members.split_once(']').expect("their end");
+    for member in members.split(',').map(|member| member.trim().trim_matches('"')) {
+        let let_in = member == "." || ignored.lines().any(|line| line.strip_prefix('!') == Some(member));
+        assert!(let_in, ".dockerignore leaves out {member}");
+    }
+}
+
 /// The Markdown files of the root and of docs/.
 fn documents() -> Vec<(String, String)> {
     let mut found = Vec::new();

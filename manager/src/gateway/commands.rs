@@ -1,8 +1,9 @@
 //! The long poll for commands.
 
-use super::{GatewayError, refuse_revoked};
+use super::{Delivered, GatewayError, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
+use crate::serve::Peer;
 use crate::store::bounded;
 use crate::store::delivery::Delivery;
 use crate::store::identities::Identity;
@@ -11,6 +12,7 @@ use axum::extract::{Query, State};
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -33,6 +35,7 @@ pub(super) fn wait_s(uri: &Uri) -> Option<u64> {
 /// `GET /v1/cluster-agent/commands?wait_s=N`
 pub(crate) async fn poll(
     State(app): State<Shared>,
+    Extension(peer): Extension<Arc<Peer>>,
     Extension(identity): Extension<Identity>,
     uri: Uri,
 ) -> Result<Response, GatewayError> {
@@ -48,8 +51,9 @@ pub(crate) async fn poll(
         let told = waiting.told.notified();
         // Boxed, as a waiting poll is to be small.
         if Box::pin(bounded(app.store.worth_a_look(&cluster, &identity.identity_id))).await? {
-            let take = bounded(app.store.take_due(&cluster, &identity.identity_id, app.instance.id()));
-            match Box::pin(take).await? {
+            let note = |sent| peer.delivered.get_or_init(|| Delivered::new(&app, &cluster)).note(sent);
+            let take = app.store.take_due(&cluster, &identity.identity_id, app.instance.id(), note);
+            match Box::pin(bounded(take)).await? {
                 Delivery::Revoked => return Err(refuse_revoked(&app, &identity).await),
                 Delivery::Nothing => {}
                 Delivery::Envelopes(envelopes) => {

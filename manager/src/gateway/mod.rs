@@ -4,6 +4,7 @@
 //! change that relies on it.
 
 mod commands;
+mod delivered;
 mod error;
 mod look;
 mod receipts;
@@ -22,6 +23,7 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+pub(crate) use delivered::Delivered;
 use error::GatewayError;
 pub(crate) use look::look;
 use std::sync::Arc;

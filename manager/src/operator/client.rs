@@ -2,6 +2,8 @@
 
 use super::cli::Server;
 use crate::files;
+use jiff::Timestamp;
+use navin_cluster_agent::rules::backoff::retry_after;
 use serde_json::Value;
 use std::fmt::Display;
 use std::sync::Arc;
@@ -31,6 +33,8 @@ pub(crate) enum Trouble {
         status: u16,
         /// Why, in the server's words.
         detail: String,
+        /// When it wants to be asked again, where it says so.
+        again_in: Option<Duration>,
     },
     /// No answer.
     #[error("{0}")]
@@ -56,6 +60,18 @@ impl Trouble {
             Self::Refused { status: 408 | 500.., .. } | Self::Unreachable(_) => 5,
             Self::WaitRanOut(_) => 6,
             Self::Refused { .. } | Self::Outcome(_) | Self::Output(_) => 1,
+        }
+    }
+
+    /// When the server wants to be asked again, where it said so of a call that it put off.
+    pub(super) fn again_in(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { again_in, .. } => *again_in,
+            Self::Usage(_)
+            | Self::Unreachable(_)
+            | Self::Outcome(_)
+            | Self::WaitRanOut(_)
+            | Self::Output(_) => None,
         }
     }
 }
@@ -141,13 +157,15 @@ impl Client {
             .map_err(|error| Trouble::Usage(format!("--server: {error}")))?;
         let mut response = self.agent.run(request).map_err(|error| unanswered(&error))?;
         let status = response.status().as_u16();
+        let told = response.headers().get("retry-after").and_then(|value| value.to_str().ok());
+        let again_in = retry_after(told, Timestamp::now()).filter(|_| matches!(status, 429 | 503));
         let text = response
             .body_mut()
             .with_config()
             .limit(MAX_ANSWER_BYTES)
             .read_to_string()
             .map_err(|error| unanswered(&error))?;
-        if (200..300).contains(&status) { Ok(text) } else { Err(refused(status, &text)) }
+        if (200..300).contains(&status) { Ok(text) } else { Err(refused(status, again_in, &text)) }
     }
 }
 
@@ -156,13 +174,13 @@ fn document(text: &str) -> Result<Value, Trouble> {
 }
 
 /// The problem in the answer, its findings one a line.
-fn refused(status: u16, text: &str) -> Trouble {
+fn refused(status: u16, again_in: Option<Duration>, text: &str) -> Trouble {
     let problem: Value = serde_json::from_str(text).unwrap_or(Value::Null);
     let mut detail = problem["detail"].as_str().unwrap_or("no reason was given").to_owned();
     for finding in problem["findings"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         detail.extend(["\n  ", finding]);
     }
-    Trouble::Refused { status, detail }
+    Trouble::Refused { status, detail, again_in }
 }
 
 fn read(path: &std::path::Path, option: &str) -> Result<String, Trouble> {

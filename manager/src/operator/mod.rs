@@ -9,6 +9,7 @@ pub(crate) use client::Trouble;
 
 use cli::{Form, OperatorTask, Sending, Server, Target};
 use client::Client;
+use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::slice::from_ref;
 use std::time::{Duration, Instant};
@@ -76,7 +77,7 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
             show::whole(target.server.output, &shown)
         }
         OperatorTask::Wait { target, command, timeout } => {
-            wait(&Client::new(&target.server)?, &target, &command, timeout)
+            wait(&Client::new(&target.server)?, &target, &command, timeout, None)
         }
         OperatorTask::Audit { server, limit } => {
             let entries = pages(&Client::new(&server)?, "/api/v1/audit", "entries", limit)?;
@@ -122,18 +123,27 @@ fn send(target: &Target, operation: &str, arguments: &Value, sending: &Sending) 
     }
     let command = client.post(&target.path("commands"), &body)?;
     match command["command_id"].as_str() {
-        Some(command_id) if sending.wait => wait(&client, target, command_id, sending.timeout),
+        Some(command_id) if sending.wait => {
+            wait(&client, target, command_id, sending.timeout, expiry(&command))
+        }
         _ => show::print(target.server.output, &command, from_ref(&command), &show::COMMANDS),
     }
 }
 
 /// Waits for a command's outcome. A server that does not answer meanwhile is asked again, for as long
-/// as the wait may take.
-fn wait(client: &Client, target: &Target, command_id: &str, timeout: Option<u64>) -> Result<(), Trouble> {
+/// as the wait may take; one that says when to ask again (`Retry-After`) is asked then, and also where
+/// no time was given, until the command has expired, as far as that is known.
+fn wait(
+    client: &Client,
+    target: &Target,
+    command_id: &str,
+    timeout: Option<u64>,
+    mut expires: Option<Timestamp>,
+) -> Result<(), Trouble> {
     let end = timeout.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     let mut last = String::new();
     loop {
-        match client.get(&target.command(command_id)) {
+        let pause = match client.get(&target.command(command_id)) {
             Ok(command) => {
                 let status = command["status"].as_str().unwrap_or_default().to_owned();
                 if status != last {
@@ -144,15 +154,35 @@ fn wait(client: &Client, target: &Target, command_id: &str, timeout: Option<u64>
                     show::print(target.server.output, &command, from_ref(&command), &show::COMMANDS)?;
                     return if status == "succeeded" { Ok(()) } else { Err(Trouble::Outcome(status)) };
                 }
+                expires = expiry(&command);
+                LOOK_EVERY
             }
-            Err(trouble) if trouble.exit_code() == 5 && end.is_some() => show::tell(&trouble.to_string()),
-            Err(trouble) => return Err(trouble),
-        }
-        if end.is_some_and(|end| Instant::now() >= end) {
+            Err(trouble) => {
+                let has_time = end.is_some() || expires.is_some_and(|expires| Timestamp::now() < expires);
+                match trouble.again_in() {
+                    Some(again_in) if has_time => {
+                        show::tell(&format!("{trouble}; asked again in {} s", again_in.as_secs()));
+                        again_in
+                    }
+                    None if trouble.exit_code() == 5 && end.is_some() => {
+                        show::tell(&trouble.to_string());
+                        LOOK_EVERY
+                    }
+                    Some(_) | None => return Err(trouble),
+                }
+            }
+        };
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if left.is_some_and(|left| left.is_zero()) {
             return Err(Trouble::WaitRanOut(if last.is_empty() { "unknown".to_owned() } else { last }));
         }
-        std::thread::sleep(LOOK_EVERY);
+        std::thread::sleep(left.map_or(pause, |left| pause.min(left)));
     }
+}
+
+/// Until when a command may be executed.
+fn expiry(command: &Value) -> Option<Timestamp> {
+    command["not_after"].as_str()?.parse().ok()
 }
 
 /// The first `limit` entries of a list, page by page.

@@ -5,7 +5,7 @@ use crate::clock::now_ms;
 use sqlx::FromRow;
 
 /// A command without a receipt is delivered again after this time.
-const AGAIN_AFTER_MS: i64 = 15_000;
+pub(crate) const AGAIN_AFTER_MS: i64 = 15_000;
 
 /// Most commands of one answer.
 const MAX_COMMANDS: i64 = 64;
@@ -22,6 +22,15 @@ pub(crate) enum Delivery {
     Nothing,
     /// These envelopes, in the order of their sequence.
     Envelopes(Vec<String>),
+}
+
+/// Commands that went out together.
+#[derive(Debug)]
+pub(crate) struct Sent {
+    /// When.
+    pub(crate) at: i64,
+    /// Which.
+    command_ids: Vec<String>,
 }
 
 #[derive(FromRow)]
@@ -70,12 +79,14 @@ impl Store {
     }
 
     /// Takes what is due. The time of delivery is written in the same change, so that no other
-    /// gateway takes it too. A delivery of the future was before the clock was set back.
+    /// gateway takes it too. A delivery of the future was before the clock was set back. `note` is told
+    /// of it before it is committed: whatever ends from then on, it is known.
     pub(crate) async fn take_due(
         &self,
         key: &ClusterKey,
         identity_id: &str,
         gateway_id: &str,
+        note: impl FnOnce(Sent),
     ) -> Result<Delivery, StoreError> {
         let mut change = self.change(key).await?;
         if !identities::is_good(&mut change, identity_id).await? {
@@ -96,7 +107,7 @@ impl Store {
         .bind(MAX_COMMANDS)
         .fetch_all(&mut *change)
         .await?;
-        let mut taken = Vec::new();
+        let (mut taken, mut command_ids) = (Vec::new(), Vec::new());
         let mut bytes: usize = 0;
         for command in due {
             bytes = bytes.saturating_add(command.envelope.len()).saturating_add(1);
@@ -113,11 +124,133 @@ impl Store {
             .execute(&mut *change)
             .await?;
             taken.push(command.envelope);
+            command_ids.push(command.command_id);
         }
         if taken.is_empty() {
             return Ok(Delivery::Nothing);
         }
+        note(Sent { at: now, command_ids });
         commit(change).await?;
         Ok(Delivery::Envelopes(taken))
+    }
+
+    /// Makes due what a gateway delivered to nobody: of these commands, those that were neither answered
+    /// nor delivered again since. How many there are.
+    pub(crate) async fn make_due(
+        &self,
+        key: &ClusterKey,
+        gateway_id: &str,
+        sent: &[Sent],
+    ) -> Result<u64, StoreError> {
+        let mut change = self.change(key).await?;
+        let mut due: u64 = 0;
+        for Sent { at, command_ids } in sent {
+            for command_id in command_ids {
+                let made = sqlx::query(
+                    "UPDATE commands SET delivered_at = NULL
+                     WHERE command_id = $1 AND delivered_by = $2 AND delivered_at = $3 AND receipts = 0",
+                )
+                .bind(command_id)
+                .bind(gateway_id)
+                .bind(*at)
+                .execute(&mut *change)
+                .await?;
+                due = due.saturating_add(made.rows_affected());
+            }
+        }
+        if due > 0 {
+            change.wake(key).await?;
+            commit(change).await?;
+        }
+        Ok(due)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::commands::{self, NewCommand};
+    use crate::store::identities::Issued;
+    use crate::store::{Database, clusters};
+    use std::path::PathBuf;
+
+    /// Removed at the end.
+    struct Folder(PathBuf);
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(&self.0).ok();
+        }
+    }
+
+    /// A database beside the test's program, with one cluster, its identity `i` and one command.
+    async fn one_command(key: &ClusterKey) -> (Folder, Store) {
+        let program = std::env::current_exe().expect("a path");
+        let folder = Folder(program.with_file_name(format!("delivery-{}", std::process::id())));
+        let database = Database::Sqlite(folder.0.join("manager.db"));
+        let store = Store::open(&database).await.expect("a database");
+        let mut change = store.change(key).await.expect("a change");
+        clusters::insert(&mut change, key, "navin", 60).await.expect("a cluster");
+        let now = now_ms();
+        let issued = Issued {
+            identity_id: "i",
+            fingerprint: "f",
+            issued_at: now,
+            not_after: now,
+            max_validity_s: 60,
+            gateway_url: "",
+        };
+        identities::replace(&mut change, key, &issued).await.expect("an identity");
+        let command = NewCommand {
+            command_id: "c",
+            sequence: 1,
+            nonce: "n",
+            operation: "o",
+            envelope: "{}",
+            created_at: now,
+            created_by: "",
+            not_before: now,
+            not_after: now.saturating_add(60_000),
+        };
+        commands::insert(&mut change, key, &command).await.expect("a command");
+        commit(change).await.expect("a commit");
+        (folder, store)
+    }
+
+    /// What is taken, in another millisecond than anything before.
+    async fn take(store: &Store, key: &ClusterKey, gateway_id: &str) -> Option<Sent> {
+        let now = now_ms();
+        while now_ms() == now {
+            tokio::task::yield_now().await;
+        }
+        let mut sent = None;
+        store.take_due(key, "i", gateway_id, |taken| sent = Some(taken)).await.expect("a look");
+        sent
+    }
+
+    /// What is taken after it became due in another way.
+    async fn take_anew(store: &Store, key: &ClusterKey, gateway_id: &str) -> Sent {
+        sqlx::query("UPDATE commands SET delivered_at = NULL").execute(&store.pool).await.expect("a change");
+        take(store, key, gateway_id).await.expect("the command")
+    }
+
+    #[tokio::test]
+    async fn what_a_connection_was_given_becomes_due_by_its_end_but_not_what_was_delivered_or_answered_since()
+    {
+        let key = ClusterKey { tenant_id: "acme".into(), cluster_id: "prod".into() };
+        let (_folder, store) = one_command(&key).await;
+        let due =
+            async |gateway_id, sent: &[Sent]| store.make_due(&key, gateway_id, sent).await.expect("a change");
+        let first = [take_anew(&store, &key, "here").await];
+        assert!(take(&store, &key, "here").await.is_none(), "taken twice");
+        let second = [take_anew(&store, &key, "here").await];
+        assert_eq!(due("here", &first).await, 0, "it was delivered again here");
+        let third = [take_anew(&store, &key, "there").await];
+        assert_eq!(due("here", &second).await, 0, "it was delivered again elsewhere");
+        assert_eq!(due("here", &third).await, 0, "it was another gateway's");
+        assert_eq!(due("there", &third).await, 1);
+        let fourth = [take(&store, &key, "here").await.expect("it is due")];
+        sqlx::query("UPDATE commands SET receipts = 1").execute(&store.pool).await.expect("a receipt");
+        assert_eq!(due("here", &fourth).await, 0, "it was answered");
     }
 }

@@ -36,13 +36,20 @@ pub(crate) struct Agent {
     client: Client,
     gateway: String,
     pub(crate) config: Value,
+    issued: Arc<Value>,
 }
 
 impl Agent {
     pub(crate) fn new(issued: &Value, gateway: &str) -> Self {
         let text = |name: &str| issued[name].as_str().unwrap();
         let client = client(text("ca_crt"), Some((text("tls_crt"), text("tls_key"))));
-        Self { client, gateway: gateway.to_owned(), config: issued["config"].clone() }
+        let config = issued["config"].clone();
+        Self { client, gateway: gateway.to_owned(), config, issued: Arc::new(issued.clone()) }
+    }
+
+    /// The same agent in a process of its own: with other connections, which end when it is dropped.
+    pub(crate) fn replica(&self) -> Self {
+        Self::new(&self.issued, &self.gateway)
     }
 
     /// The same agent at another gateway.

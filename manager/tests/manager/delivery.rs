@@ -69,6 +69,36 @@ fn an_unanswered_command_is_delivered_again_after_15_seconds_and_not_sooner() {
     assert_eq!(manager.command(&token, "prod", &queued)["deliveries"], 2);
 }
 
+/// Far less than after what time a command is delivered again in any case.
+const AT_ONCE: Duration = Duration::from_secs(8);
+
+#[test]
+fn what_was_delivered_on_a_connection_that_ended_is_due_at_once_where_it_was_not_answered() {
+    let folder = Folder::new("ended");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let (dying, other) = (agent.replica(), agent.replica());
+    let queued = [(); 3].map(|()| manager.queue(&token, "prod"));
+    let started = Instant::now();
+    assert_eq!(dying.polled(0), queued.each_ref().map(id));
+    let later = manager.queue(&token, "prod");
+    assert_eq!(other.polled(0), [id(&later)]);
+    agent.receipt(&crate::support::receipt(&queued[0], "succeeded", true)).expect(200);
+    agent.receipt(&crate::support::receipt(&queued[1], "refused", false)).expect(200);
+    let waiting = agent.clone();
+    let poll = thread::spawn(move || waiting.polled(30));
+    drop(dying);
+    assert_eq!(poll.join().unwrap(), [id(&queued[2])]);
+    assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
+    assert_eq!(manager.command(&token, "prod", &queued[2])["deliveries"], 2);
+    // Whose connection stays has what it took, and so has who took it since.
+    assert!(agent.polled(1).is_empty());
+    drop(other);
+    assert_eq!(agent.polled(30), [id(&later)]);
+    assert!(started.elapsed() < AT_ONCE, "{:?}", started.elapsed());
+}
+
 #[test]
 fn after_a_restart_every_unanswered_command_is_due() {
     let folder = Folder::new("restart");

@@ -1,11 +1,12 @@
 //! The operator's commands, as a shell runs them.
 
-use crate::support::{Agent, Folder, Manager, receipt};
+use crate::support::{Agent, Folder, Manager, receipt, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// A shell with a token.
 struct Shell<'s> {
@@ -131,4 +132,35 @@ fn each_way_to_end_badly_has_its_exit_code() {
     fs::write(folder.join("token"), "two words").unwrap();
     let told = String::from_utf8(shell.run(&["clusters"], "").stderr).unwrap();
     assert!(told.contains("the token") && !told.contains("two words"), "{told}");
+}
+
+#[test]
+fn who_waits_asks_again_when_the_server_says_so_and_not_before() {
+    let folder = Folder::new("shell-retry");
+    let (token, busy) = (folder.token("acme"), folder.token("acme"));
+    // A call every 3 s, after the first ten.
+    let manager = folder.serve_with(&["--token-rate", "20"]);
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
+    let shell = Shell::start(&folder, &manager, &busy);
+    until("it is put off", || (manager.get(&busy, "/api/v1/clusters").status == 429).then_some(()));
+    let command = queued["command_id"].as_str().unwrap();
+    // Nothing is known of the command yet, nor how long it is worth waiting for.
+    shell.prints(&["wait", command], 1);
+    let started = Instant::now();
+    shell.prints(&["wait", command, "--timeout", "1"], 6);
+    assert!(started.elapsed() < Duration::from_millis(2500), "{:?}", started.elapsed());
+    until("it is put off", || (manager.get(&busy, "/api/v1/clusters").status == 429).then_some(()));
+    let output = shell.run(&["wait", command, "--timeout", "40"], "");
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!((output.status.code(), told.matches("asked again in").count()), (Some(0), 1), "{told}");
+    // What is queued with the one call that there is can be waited for until it expires.
+    let answered = answer_one(agent, "succeeded");
+    let told = until("it is queued", || {
+        let output = shell.run(&["delete", "web", "--wait"], "");
+        output.status.success().then(|| String::from_utf8(output.stderr).unwrap())
+    });
+    assert!(told.contains("asked again in"), "{told}");
+    answered.join().unwrap();
 }

@@ -165,6 +165,52 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
     assert!(took[0] < CUT_WITHIN[0] && took[1] < CUT_WITHIN[1], "{took:?}");
 }
 
+/// The number of the other end of a connection among the system's sockets.
+fn other_end(stream: &TcpStream) -> u64 {
+    let [here, there] = [stream.local_addr(), stream.peer_addr()].map(|address| address.unwrap().port());
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let port = |field: &str| u16::from_str_radix(field.rsplit(':').next().unwrap(), 16).ok();
+    let mut lines = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let line = lines.find(|line| port(line[1]) == Some(there) && port(line[2]) == Some(here)).unwrap();
+    line[9].parse().unwrap()
+}
+
+#[test]
+fn who_does_not_read_what_was_asked_for_is_cut_and_who_reads_slowly_is_not() {
+    let folder = Folder::new("unread");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    manager.cluster(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let arguments = serde_json::json!({ "name": "web", "spec": { "text": "x".repeat(250 * 1024) } });
+    let body = serde_json::json!({ "operation": "managedcomponent.apply", "arguments": arguments });
+    let queued = manager.post(&token, path, &body).expect(201);
+    // More than the system takes for a client that does not read.
+    let (id, answers) = (queued["command_id"].as_str().unwrap(), 80);
+    let ask = format!("GET {path}/{id} HTTP/1.1\r\nhost: m\r\nauthorization: Bearer {token}\r\n\r\n");
+    let [silent, mut slow] = [(); 2].map(|()| {
+        let mut client = tls(&manager.url(), &folder.ca(), None);
+        client.write_all(ask.repeat(answers).as_bytes()).unwrap();
+        client
+    });
+    let started = Instant::now();
+    let ends = [&silent, &slow].map(|client| other_end(&client.sock));
+    let mut part = vec![0; 150 * 1024];
+    let mut read = 0;
+    until("the silent one is cut", || {
+        slow.read_exact(&mut part).unwrap();
+        read += part.len();
+        thread::sleep(Duration::from_secs(1));
+        (!manager.has_socket(ends[0])).then_some(())
+    });
+    assert!(started.elapsed() > Duration::from_secs(25), "{:?}", started.elapsed());
+    assert!(manager.has_socket(ends[1]));
+    while read + part.len() <= answers * 250 * 1024 {
+        slow.read_exact(&mut part).unwrap();
+        read += part.len();
+    }
+}
+
 #[test]
 fn a_thousand_connections_that_say_nothing_are_cut_while_an_honest_agent_polls() {
     let folder = Folder::new("silent");

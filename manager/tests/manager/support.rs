@@ -174,6 +174,14 @@ impl Manager {
         self.process.0.wait().unwrap();
     }
 
+    #[allow(dead_code, reason = "only where limits are tried")]
+    /// Whether it still has its end of a connection, by the number of that among the system's sockets.
+    pub(crate) fn has_socket(&self, number: u64) -> bool {
+        let files = fs::read_dir(format!("/proc/{}/fd", self.process.0.id())).unwrap();
+        let wanted = Path::new(&format!("socket:[{number}]")).to_owned();
+        files.flatten().any(|file| fs::read_link(file.path()).is_ok_and(|target| target == wanted))
+    }
+
     /// Asks it to end.
     pub(crate) fn terminate(&self) {
         let pid = self.process.0.id().to_string();

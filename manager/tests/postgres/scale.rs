@@ -149,7 +149,7 @@ fn while_the_server_is_stopped_calls_are_refused_in_time_and_afterwards_all_goes
     let queued = manager.queue(&token, "prod");
     let receipt = receipt(&queued, "succeeded", true);
     let body = json!({ "operation": "inventory.report", "arguments": {} });
-    server.process.pause();
+    server.pause();
     let started = Instant::now();
     thread::scope(|scope| {
         let refused = [
@@ -165,7 +165,7 @@ fn while_the_server_is_stopped_calls_are_refused_in_time_and_afterwards_all_goes
         }
     });
     assert!(started.elapsed() < Duration::from_secs(20));
-    server.process.resume();
+    server.resume();
     until("the receipt is taken", || (agent.receipt(&receipt).status == 200).then_some(()));
     let next = until("it queues", || {
         Some(manager.post(&token, COMMANDS, &body)).filter(|answer| answer.status == 201)

@@ -70,6 +70,26 @@ impl Server {
         });
     }
 
+    /// Stops it and the processes of its connections, which say nothing until they are let go on.
+    #[allow(dead_code, reason = "not where there is one scenario")]
+    pub(crate) fn pause(&self) {
+        self.process.pause();
+        self.signal_connections("-STOP");
+    }
+
+    /// Lets all of them go on.
+    #[allow(dead_code, reason = "not where there is one scenario")]
+    pub(crate) fn resume(&self) {
+        self.signal_connections("-CONT");
+        self.process.resume();
+    }
+
+    fn signal_connections(&self, signal: &str) {
+        let pid = self.process.pid();
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
+        Command::new("kill").arg(signal).args(children.split_whitespace()).status().unwrap();
+    }
+
     /// Makes a database; its address.
     pub(crate) fn database(&self, name: &str) -> String {
         self.try_run("postgres", &format!("CREATE DATABASE \"{name}\"")).unwrap();

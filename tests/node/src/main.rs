@@ -20,7 +20,7 @@ use std::time::Instant;
 /// A check: what holds, and the function that looks.
 type Check = (&'static str, fn(&Site) -> String);
 
-const CHECKS: [Check; 17] = [
+const CHECKS: [Check; 18] = [
     ("the manager imports the cluster with a kubeconfig of navin-import", install::import),
     ("two replicas are ready, spread over the nodes", install::two_replicas),
     ("a component is applied and deleted from the manager's command line", install::apply_and_delete),
@@ -40,6 +40,7 @@ const CHECKS: [Check; 17] = [
     ("kubectl apply -k deploy is what the manager renders", placement::kustomize),
     ("a pod that is not restricted is refused", confinement::restricted_namespace),
     ("no container was started twice", placement::no_restarts),
+    ("a pod that ends at once takes the place of none that works", rollout::bad_arguments),
     ("what is uninstalled leaves nothing", install::uninstalled),
 ];
 

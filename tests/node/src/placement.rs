@@ -34,7 +34,7 @@ pub(crate) fn kustomize(site: &Site) -> String {
     let before = generation();
     // `diff` fails where there is a difference; `apply` calls some kinds configured all the same.
     site.sh(&format!(
-        "rm -rf $NODE_DIR/deploy && cp -r deploy $NODE_DIR/
+        "rm -rf ${{NODE_DIR:?}}/deploy && cp -r deploy $NODE_DIR/
         sed -i 's|newName: .*|newName: {image_name}|; s|digest: .*|digest: {digest}|' \
             $NODE_DIR/deploy/kustomization.yaml
         kubectl diff -k $NODE_DIR/deploy

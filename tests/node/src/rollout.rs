@@ -1,7 +1,7 @@
 //! Another image, by another digest, while commands flow.
 
 use crate::docs;
-use crate::site::{NAMESPACE, SOON, Site};
+use crate::site::{NAMESPACE, SOON, Site, is_ready, name};
 use navin_test_support::until;
 use serde_json::{Value, json};
 use std::thread;
@@ -64,6 +64,28 @@ pub(crate) fn new_image(site: &Site) -> String {
         commands.len(),
         took.as_secs_f32()
     )
+}
+
+/// A pod that ends at once is no reason for one that works to go.
+pub(crate) fn bad_arguments(site: &Site) -> String {
+    let before = site.two_ready();
+    let names = |pods: &[Value]| -> Vec<String> { pods.iter().map(|pod| name(pod).to_owned()).collect() };
+    site.sh(&format!(
+        "kubectl patch deployment navin-cluster-agent -n {NAMESPACE} --type json \
+            -p '[{{\"op\": \"replace\", \"path\": \"/spec/template/spec/containers/0/args\", \"value\": [\"nonsense\"]}}]'"
+    ));
+    // It has been started again: whatever the rollout makes of it has been made.
+    until("the new pod to fail twice", SOON, || {
+        let pods = site.pods();
+        let new = pods.iter().find(|pod| !names(&before).contains(&name(pod).to_owned()))?;
+        (new["status"]["containerStatuses"][0]["restartCount"].as_u64()? >= 2).then_some(())
+    });
+    // The new one may be called ready for a moment.
+    let ready: Vec<Value> = site.pods().into_iter().filter(is_ready).collect();
+    assert!(names(&before).iter().all(|old| names(&ready).contains(old)), "a replica that worked is gone");
+    site.sh(&format!("kubectl rollout undo deployment/navin-cluster-agent -n {NAMESPACE}"));
+    assert_eq!(names(&site.two_ready()), names(&before));
+    String::new()
 }
 
 fn is_rolled_out(deployment: &Value) -> bool {
