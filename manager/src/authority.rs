@@ -21,20 +21,28 @@ const DAY_S: i64 = 86_400;
 const ROOT_DAYS: i64 = 3650;
 
 /// How long the server's certificate is good for.
-const SERVER_DAYS: i64 = 730;
+pub(crate) const SERVER_DAYS: i64 = 730;
 
 /// How long an agent's certificate is good for.
 const CLIENT_DAYS: i64 = 365;
 
+/// What is wrong with a file that a gateway alone does not make.
+pub(crate) const MISSING: &str = "missing; `serve` makes it at its first start";
+
 /// Certificates begin this long ago, for clocks that are a little behind.
 const BACKDATED_S: i64 = 3600;
 
-/// The root's key and certificate.
-pub(crate) struct Authority {
-    issuer: Issuer<'static, KeyPair>,
+/// The root's certificate: all that it takes to know whom it has certified.
+pub(crate) struct Root {
     pem: String,
     der: CertificateDer<'static>,
     subject: Vec<u8>,
+}
+
+/// The root's key, with its certificate.
+pub(crate) struct Authority {
+    issuer: Issuer<'static, KeyPair>,
+    root: Root,
 }
 
 /// What an agent is given to be known by.
@@ -49,31 +57,26 @@ pub(crate) struct ClientCertificate {
     pub(crate) not_after_ms: i64,
 }
 
-impl Authority {
-    /// Opens `ca.key` and `ca.crt`, which are made where they are not there.
+impl Root {
+    /// Reads `ca.crt`, which must be there.
     pub(crate) fn open(folder: &Path) -> Result<Self, Failure> {
-        let (key_path, path) = (folder.join("ca.key"), folder.join("ca.crt"));
-        let certificate = files::read_text(&path)?;
-        let key = open_key(&key_path, certificate.is_some())?;
-        let pem = match certificate {
-            Some(pem) => pem,
-            None => make_root(&key, &path)?,
-        };
-        let der = read_certificate(&path, &pem)?;
-        let (_, parsed) =
-            X509Certificate::from_der(&der).map_err(|_| Failure::damaged(&path, "not a certificate"))?;
-        if !parsed.is_ca() {
-            return Err(Failure::damaged(&path, "not the certificate of an authority"));
-        }
-        if !is_of_key(&parsed, &key) {
-            return Err(Failure::damaged(&path, "not of the key in ca.key"));
-        }
-        let subject = parsed.tbs_certificate.subject.as_raw().to_vec();
-        let issuer = Issuer::from_ca_cert_der(&der, key).map_err(|error| Failure::damaged(&path, error))?;
-        Ok(Self { issuer, pem, der, subject })
+        let path = folder.join("ca.crt");
+        let pem = files::read_text(&path)?.ok_or_else(|| Failure::damaged(&path, MISSING))?;
+        Self::of(&path, pem)
     }
 
-    /// The root's certificate, as agents trust it.
+    fn of(path: &Path, pem: String) -> Result<Self, Failure> {
+        let der = read_certificate(path, &pem)?;
+        let (_, parsed) =
+            X509Certificate::from_der(&der).map_err(|_| Failure::damaged(path, "not a certificate"))?;
+        if !parsed.is_ca() {
+            return Err(Failure::damaged(path, "not the certificate of an authority"));
+        }
+        let subject = parsed.tbs_certificate.subject.as_raw().to_vec();
+        Ok(Self { pem, der, subject })
+    }
+
+    /// As agents trust it.
     pub(crate) fn pem(&self) -> &str {
         &self.pem
     }
@@ -87,10 +90,37 @@ impl Authority {
     pub(crate) fn is_issuer_of(&self, certificate: &X509Certificate<'_>) -> bool {
         certificate.tbs_certificate.issuer.as_raw() == self.subject
     }
+}
+
+impl Authority {
+    /// Opens `ca.key` and `ca.crt`, which are made where they are not there.
+    pub(crate) fn open(folder: &Path) -> Result<Self, Failure> {
+        let (key_path, path) = (folder.join("ca.key"), folder.join("ca.crt"));
+        let certificate = files::read_text(&path)?;
+        let key = open_key(&key_path, certificate.is_some())?;
+        let pem = match certificate {
+            Some(pem) => pem,
+            None => make_root(&key, &path)?,
+        };
+        let root = Root::of(&path, pem)?;
+        let (_, parsed) =
+            X509Certificate::from_der(&root.der).map_err(|_| Failure::damaged(&path, "not a certificate"))?;
+        if !is_of_key(&parsed, &key) {
+            return Err(Failure::damaged(&path, "not of the key in ca.key"));
+        }
+        let issuer =
+            Issuer::from_ca_cert_der(&root.der, key).map_err(|error| Failure::damaged(&path, error))?;
+        Ok(Self { issuer, root })
+    }
+
+    /// Its certificate.
+    pub(crate) fn root(&self) -> &Root {
+        &self.root
+    }
 
     /// A certificate for the server's key and its names.
-    pub(crate) fn server(&self, key: &KeyPair, names: &[String]) -> Result<String, Failure> {
-        let (mut params, _) = params("navin-manager", SERVER_DAYS)?;
+    pub(crate) fn server(&self, key: &KeyPair, names: &[String], days: i64) -> Result<String, Failure> {
+        let (mut params, _) = params("navin-manager", days)?;
         let alternatives = CertificateParams::new(names).map_err(certificate_error)?;
         params.subject_alt_names = alternatives.subject_alt_names;
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -116,12 +146,20 @@ impl Authority {
     }
 }
 
+/// Reads a private key, which must be there.
+pub(crate) fn read_key(path: &Path) -> Result<KeyPair, Failure> {
+    let text = files::read_text(path)?.ok_or_else(|| Failure::damaged(path, MISSING))?;
+    key_of(path, &text)
+}
+
+fn key_of(path: &Path, text: &str) -> Result<KeyPair, Failure> {
+    KeyPair::from_pem(text).map_err(|_| Failure::damaged(path, "not a private key in PEM"))
+}
+
 /// Reads a private key, or makes one: not where its certificate is there already.
 pub(crate) fn open_key(path: &Path, certified: bool) -> Result<KeyPair, Failure> {
     match (files::read_text(path)?, certified) {
-        (Some(text), _) => {
-            KeyPair::from_pem(&text).map_err(|_| Failure::damaged(path, "not a private key in PEM"))
-        }
+        (Some(text), _) => key_of(path, &text),
         (None, true) => Err(Failure::damaged(path, "missing, while its certificate is there")),
         (None, false) => {
             let key = KeyPair::generate().map_err(certificate_error)?;

@@ -91,7 +91,7 @@ pub(crate) struct Folders {
     ///
     /// ca.crt, ca.key, server.crt, server.key, signing.key (Ed25519, PKCS#8) and manager.pem (its
     /// public key; more PUBLIC KEY blocks may be added there to rotate it). Managers on one database
-    /// have the same files.
+    /// have the same files. `agent-gateway` reads ca.crt, server.crt and server.key alone, and makes none.
     #[arg(long, value_name = "DIR")]
     tls_dir: Option<PathBuf>,
 }
@@ -157,7 +157,7 @@ pub(crate) struct AgentGateway {
     /// Port to listen on; 0 takes a free one
     #[arg(long, default_value_t = 8462)]
     pub(crate) port: u16,
-    /// DNS name or IP address that the server certificate is for; may be repeated
+    /// DNS name or IP address that the server certificate must be for; may be repeated
     #[arg(long = "server-name", value_name = "NAME")]
     pub(crate) server_names: Vec<String>,
 }

@@ -3,7 +3,7 @@
 
 use crate::app::Shared;
 use crate::clock::now_ms;
-use crate::store::ClusterKey;
+use crate::store::{ClusterKey, bounded};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -55,7 +55,7 @@ pub(crate) async fn write(app: &Shared) {
     }
     // In one order at all gateways: none waits for another that waits for it.
     contacts.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    if let Err(error) = app.store.write_contacts(&contacts).await {
+    if let Err(error) = bounded(app.store.write_contacts(&contacts)).await {
         tracing::debug!(%error, "contacts were not written");
         app.contacts.put_back(contacts);
     }

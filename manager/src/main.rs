@@ -7,6 +7,7 @@
 
 mod app;
 mod authority;
+mod background;
 mod cli;
 mod clock;
 mod contacts;
@@ -22,11 +23,13 @@ mod limits;
 mod newcomers;
 mod operator;
 mod rest;
+mod room;
 mod run;
 mod serve;
 mod signing;
 mod stop;
 mod store;
+mod tls;
 mod wake;
 
 use clap::Parser;

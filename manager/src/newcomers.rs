@@ -1,35 +1,62 @@
-//! Connections that have not sent a request yet: who they are is not known, so they may not crowd out
-//! those that have. When there are too many, one is cut, but not before it had a fair time: less for
-//! one that has not sent a byte, for a handshake may be waiting for us.
+//! Connections that have not sent a request yet: who they are is not known, so they may not crowd out those
+//! that have, nor each other. All are let in; when there are too many, one is cut, of those whose network
+//! has the most here: first one that had its time, which is longer for one whose TLS has come further (its
+//! whole first message is there; its handshake is done), else the one that came last.
+//!
+//! So a flood from one network keeps out its own neighbours at most. What remains: one from as many networks
+//! as there are places keeps out some of the others, and agents behind one address, as of a balancer that
+//! does not pass addresses on, share what that address has. Both find a place by coming again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-/// So many times as long has one that has sent something.
-const SPOKEN: u32 = 4;
+/// How far a newcomer has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Progress {
+    /// Nothing, or a part of the first message.
+    Connected,
+    /// The first message of TLS is there: it is our turn.
+    Hello,
+    /// The handshake is done.
+    Secured,
+}
+
+impl Progress {
+    /// So many times the fair time.
+    fn times(self) -> u32 {
+        match self {
+            Self::Connected => 1,
+            Self::Hello => 2,
+            Self::Secured => 3,
+        }
+    }
+}
 
 /// All newcomers of a port.
 pub(crate) struct Newcomers {
     most: usize,
-    /// How long each of them has in any case.
+    /// How long after its coming one is not the first to be cut.
     fair: Duration,
     state: Mutex<State>,
-    left: Notify,
 }
 
 #[derive(Default)]
 struct State {
     next: u64,
     here: BTreeMap<u64, Known>,
+    /// How many each network has here.
+    of: HashMap<IpAddr, usize>,
 }
 
 /// What is known of a newcomer.
 struct Known {
-    /// Until when it is not cut.
-    fair_until: Instant,
+    network: IpAddr,
+    since: Instant,
+    progress: Progress,
     cut: oneshot::Sender<()>,
 }
 
@@ -40,40 +67,28 @@ pub(crate) struct Newcomer {
 }
 
 impl Newcomers {
-    /// At most so many at once, of which each has a time in any case.
+    /// At most so many at once, of which each has a time.
     pub(crate) fn new(most: usize, fair: Duration) -> Arc<Self> {
-        Arc::new(Self { most, fair, state: Mutex::default(), left: Notify::new() })
+        Arc::new(Self { most, fair, state: Mutex::default() })
     }
 
-    /// Waits for a place: until one leaves, or the oldest may be cut. What comes with the place is an
-    /// error when it is to be cut itself.
-    pub(crate) async fn enter(self: &Arc<Self>) -> (Newcomer, oneshot::Receiver<()>) {
-        loop {
-            let soonest = {
-                let mut state = self.state();
-                let soonest = state.here.iter().map(|(number, known)| (known.fair_until, *number)).min();
-                match soonest {
-                    Some((fair_until, number)) if state.here.len() >= self.most => {
-                        if fair_until > Instant::now() {
-                            fair_until
-                        } else {
-                            // Dropped with its sender: which tells it.
-                            state.here.remove(&number);
-                            return self.place(&mut state);
-                        }
-                    }
-                    Some(_) | None => return self.place(&mut state),
-                }
-            };
-            drop(tokio::time::timeout_at(soonest, self.left.notified()).await);
-        }
-    }
-
-    fn place(self: &Arc<Self>, state: &mut State) -> (Newcomer, oneshot::Receiver<()>) {
+    /// A place, at the cost of another's or of this one's. What comes with it is an error when it is to be
+    /// cut.
+    pub(crate) fn enter(self: &Arc<Self>, from: IpAddr) -> (Newcomer, oneshot::Receiver<()>) {
         let (cut, is_cut) = oneshot::channel();
+        let (network, since) = (network(from), Instant::now());
+        let mut state = self.state();
         let number = state.next;
         state.next = number.wrapping_add(1);
-        state.here.insert(number, Known { fair_until: Instant::now() + self.fair, cut });
+        state.here.insert(number, Known { network, since, progress: Progress::Connected, cut });
+        let count = state.of.entry(network).or_default();
+        *count = count.saturating_add(1);
+        if state.here.len() > self.most
+            && let Some(victim) = state.victim(since, self.fair)
+        {
+            // Dropped with its sender: which tells it.
+            state.remove(victim);
+        }
         (Newcomer { all: Arc::clone(self), number }, is_cut)
     }
 
@@ -82,60 +97,122 @@ impl Newcomers {
     }
 }
 
+impl State {
+    /// Who is to be cut.
+    fn victim(&self, now: Instant, fair: Duration) -> Option<u64> {
+        let (network, _) = self.of.iter().max_by_key(|(_, count)| **count)?;
+        let there = self.here.iter().filter(|(_, known)| known.network == *network);
+        there
+            .min_by_key(|(number, known)| {
+                let is_over = known.since + fair * known.progress.times() <= now;
+                let age = if is_over { **number } else { u64::MAX.saturating_sub(**number) };
+                (!is_over, known.progress, age)
+            })
+            .map(|(number, _)| *number)
+    }
+
+    fn remove(&mut self, number: u64) -> Option<Known> {
+        let known = self.here.remove(&number)?;
+        if let Some(count) = self.of.get_mut(&known.network) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                self.of.remove(&known.network);
+            }
+        }
+        Some(known)
+    }
+}
+
+/// What one client may have of addresses: a /24, or a /64.
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V4(address) => Ipv4Addr::from_bits(address.to_bits() & !0xff).into(),
+        IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX)).into(),
+    }
+}
+
 impl Newcomer {
-    /// It has sent something.
-    pub(crate) fn spoke(&self) {
-        let more = self.all.fair * (SPOKEN - 1);
+    /// It has come further.
+    pub(crate) fn made(&self, progress: Progress) {
         if let Some(known) = self.all.state().here.get_mut(&self.number) {
-            known.fair_until += more;
+            known.progress = progress;
         }
     }
 }
 
 impl Drop for Newcomer {
     fn drop(&mut self) {
-        if let Some(known) = self.all.state().here.remove(&self.number) {
+        let known = self.all.state().remove(self.number);
+        if let Some(known) = known {
             // Where nobody listens the connection is gone.
             known.cut.send(()).ok();
         }
-        self.all.left.notify_one();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use oneshot::error::TryRecvError;
 
-    #[tokio::test]
-    async fn when_there_are_too_many_the_oldest_is_cut_once_it_had_its_time() {
-        let all = Newcomers::new(2, Duration::from_millis(50));
-        let (_first, mut first_cut) = all.enter().await;
-        let (_second, mut second_cut) = all.enter().await;
-        let start = Instant::now();
-        let (_third, _third_cut) = all.enter().await;
-        assert!(start.elapsed() >= Duration::from_millis(40));
-        assert_eq!(first_cut.try_recv(), Err(oneshot::error::TryRecvError::Closed));
-        assert_eq!(second_cut.try_recv(), Err(oneshot::error::TryRecvError::Empty));
+    const LONG: Duration = Duration::from_mins(1);
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().expect("an address")
     }
 
-    #[tokio::test]
-    async fn who_has_sent_nothing_is_cut_before_who_has() {
-        let all = Newcomers::new(2, Duration::from_millis(50));
-        let (first, mut first_cut) = all.enter().await;
-        first.spoke();
-        let (_second, mut second_cut) = all.enter().await;
-        let (_third, _third_cut) = all.enter().await;
-        assert_eq!(first_cut.try_recv(), Err(oneshot::error::TryRecvError::Empty));
-        assert_eq!(second_cut.try_recv(), Err(oneshot::error::TryRecvError::Closed));
+    /// Which of them are cut.
+    fn cut(of: &mut [(Newcomer, oneshot::Receiver<()>)]) -> Vec<bool> {
+        of.iter_mut().map(|(_, cut)| cut.try_recv() == Err(TryRecvError::Closed)).collect()
     }
 
-    #[tokio::test]
-    async fn who_leaves_makes_room_at_once() {
-        let all = Newcomers::new(1, Duration::from_mins(1));
-        let (first, _cut) = all.enter().await;
-        let start = Instant::now();
-        tokio::spawn(async move { drop(first) });
-        let (_second, _cut) = all.enter().await;
-        assert!(start.elapsed() < Duration::from_secs(30));
+    #[test]
+    fn when_there_are_too_many_one_of_the_network_with_the_most_is_cut() {
+        let all = Newcomers::new(3, LONG);
+        let from = ["10.0.0.1", "10.0.0.200", "10.0.1.1", "10.9.9.9", "10.9.9.9"];
+        let mut here: Vec<_> = from.map(|from| all.enter(ip(from))).into();
+        // The later one of the first network, at once; then the later one of the last.
+        assert_eq!(cut(&mut here), [false, true, false, false, true]);
+        assert_eq!(all.state().of.len(), 3);
+        drop(here);
+        assert!(all.state().of.is_empty() && all.state().here.is_empty());
+    }
+
+    #[test]
+    fn one_that_had_its_time_is_cut_before_one_that_came_last() {
+        let all = Newcomers::new(2, Duration::ZERO);
+        let mut here: Vec<_> = [(); 3].map(|()| all.enter(ip("10.0.0.1"))).into();
+        assert_eq!(cut(&mut here), [true, false, false]);
+    }
+
+    #[test]
+    fn one_that_came_further_has_more_time() {
+        let all = Newcomers::new(2, LONG);
+        let mut here: Vec<_> = [(); 2].map(|()| all.enter(ip("10.0.0.1"))).into();
+        here[0].0.made(Progress::Hello);
+        let over = Instant::now() + LONG;
+        assert_eq!(all.state().victim(over, LONG), Some(1));
+        here[1].0.made(Progress::Secured);
+        assert_eq!(all.state().victim(over, LONG), Some(0), "nobody's time is over");
+        assert_eq!(all.state().victim(over + 2 * LONG, LONG), Some(0), "everybody's is");
+        here.push(all.enter(ip("10.0.0.1")));
+        assert_eq!(cut(&mut here), [false, false, true]);
+    }
+
+    #[test]
+    fn who_leaves_makes_room_and_is_not_cut() {
+        let all = Newcomers::new(1, LONG);
+        let (first, mut cut_first) = all.enter(ip("10.0.0.1"));
+        drop(first);
+        assert_eq!(cut_first.try_recv(), Ok(()));
+        let mut here = [all.enter(ip("10.0.0.1"))];
+        assert_eq!(cut(&mut here), [false]);
+    }
+
+    #[test]
+    fn neighbours_are_one_network() {
+        assert_eq!(network(ip("::ffff:10.0.0.7")), network(ip("10.0.0.9")));
+        assert_eq!(network(ip("2001:db8::1")), network(ip("2001:db8::2:0:0:1")));
+        assert_ne!(network(ip("2001:db8::1")), network(ip("2001:db8:0:1::1")));
     }
 }

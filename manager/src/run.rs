@@ -1,18 +1,19 @@
 //! Does what the command line asks for.
 
 use crate::app::{App, Shared};
+use crate::background::forever;
 use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
 use crate::contacts::Contacts;
 use crate::failure::Failure;
-use crate::http::Room;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
-use crate::keys::Keys;
+use crate::keys::{Secrets, ServerKey};
 use crate::limits::Limits;
-use crate::serve::{Clients, Port};
+use crate::serve::Port;
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
 use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
+use crate::tls::Clients;
 use crate::wake::Wake;
 use crate::{clock, contacts, files, gateway, operator, rest};
 use navin_cluster_agent::rules::json;
@@ -22,7 +23,7 @@ use serde_json::{Map, Value};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::Semaphore;
 
@@ -34,6 +35,9 @@ const OTHER_FILES: usize = 100;
 
 /// How often the server certificate's files are looked at.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
+
+/// How often what is wrong with them is told again.
+const TOLD_EVERY: Duration = Duration::from_hours(24);
 
 /// Most bytes of a file of arguments: more would never fit into an envelope.
 const MAX_ARGUMENTS_BYTES: usize = 1024 * 1024;
@@ -59,12 +63,15 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
-    let limits = (&task.load, task.token_rate);
-    let app = start(&task.folders, &task.server_names, limits, stop.clone()).await?;
-    let rest = Port::bind(task.listen, &app.keys, Clients::Any, rest::MAX_CONNECTIONS)?;
+    let tls = task.folders.tls_dir()?;
+    let secrets = Secrets::open(&tls)?;
+    let server = ServerKey::open(&tls, &task.server_names, Some(Arc::clone(&secrets.authority)))?;
+    let app = start(&task.folders, server, (&task.load, task.token_rate), stop.clone()).await?;
+    let rest = Port::bind(task.listen, &app.server, Clients::Any, rest::MAX_CONNECTIONS)?;
     let gateway = bind_gateway(task.gateway_listen, &app, &task.load)?;
     print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
-    tokio::join!(rest.serve(rest::router(&app), stop.clone()), gateway.serve(gateway::router(&app), stop));
+    let router = rest::router(&app, secrets);
+    tokio::join!(rest.serve(router, stop.clone()), gateway.serve(gateway::router(&app), stop));
     contacts::write(&app).await;
     app.store.close().await;
     Ok(())
@@ -72,7 +79,8 @@ async fn serve(task: Serve) -> Result<(), Failure> {
 
 async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
-    let app = start(&task.folders, &task.server_names, (&task.load, 0), stop.clone()).await?;
+    let server = ServerKey::open(&task.folders.tls_dir()?, &task.server_names, None)?;
+    let app = start(&task.folders, server, (&task.load, 0), stop.clone()).await?;
     let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, &task.load)?;
     print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
@@ -83,33 +91,38 @@ async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
 
 async fn start(
     folders: &Folders,
-    names: &[String],
+    server: ServerKey,
     (load, token_rate): (&Load, u32),
     stop: Stop,
 ) -> Result<Shared, Failure> {
     raise_file_limit(load.max_agents);
     let database = folders.place.database()?;
-    let keys = Keys::open(&folders.tls_dir()?, names)?;
     let store = Store::open(&database).await?;
     let instance = Instance::register(&store).await?;
     let app = Arc::new(App {
         store,
-        keys,
+        server: Arc::new(server),
         wake: Wake::default(),
         instance,
         contacts: Contacts::default(),
-        room: Room::new(gateway::ROOM_KIB),
+        reports: gateway::room_for_reports(),
+        receipts: gateway::room_for_receipts(),
         parsing: Semaphore::new(gateway::PARSING),
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
+        kept: rest::Kept::new(),
         stop,
     });
-    tokio::spawn(renew(Arc::clone(&app)));
-    tokio::spawn(gateway::look(Arc::clone(&app)));
-    tokio::spawn(contacts::keep(Arc::clone(&app)));
+    let [renewed, looked, kept] = [(); 3].map(|()| Arc::clone(&app));
+    forever("the server certificate", move || renew(Arc::clone(&renewed)));
+    forever("the look for what polls wait for", move || gateway::look(Arc::clone(&looked)));
+    forever("the contacts", move || contacts::keep(Arc::clone(&kept)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);
-        tokio::spawn(postgres::listen(database, move |cluster| told.wake.notify(cluster)));
+        forever("the word between processes", move || {
+            let told = Arc::clone(&told);
+            postgres::listen(database.clone(), move |cluster| told.wake.notify(cluster))
+        });
     }
     Ok(app)
 }
@@ -130,27 +143,28 @@ fn raise_file_limit(max_agents: usize) {
 }
 
 /// Takes a server certificate that was replaced, and replaces one that ends soon. A file that cannot
-/// be used is told once.
+/// be used is told once a day.
 async fn renew(app: Shared) {
-    let mut told = String::new();
+    let (mut told, mut told_at) = (String::new(), Instant::now());
     loop {
         tokio::time::sleep(RENEW_EVERY).await;
         let of = Arc::clone(&app);
-        let renewed = tokio::task::spawn_blocking(move || of.keys.renew_server()).await;
+        let renewed = tokio::task::spawn_blocking(move || of.server.renew()).await;
         let problem = match renewed {
             Ok(Ok(())) => String::new(),
             Ok(Err(failure)) => failure.to_string(),
             Err(error) => error.to_string(),
         };
-        if problem != told && !problem.is_empty() {
+        if !problem.is_empty() && (problem != told || told_at.elapsed() > TOLD_EVERY) {
             tracing::warn!(problem, "the server certificate stays as it is");
+            told_at = Instant::now();
         }
         told = problem;
     }
 }
 
 fn bind_gateway(address: SocketAddr, app: &Shared, load: &Load) -> Result<Port, Failure> {
-    Port::bind(address, &app.keys, Clients::Certified, load.max_agents)
+    Port::bind(address, &app.server, Clients::Certified, load.max_agents)
 }
 
 async fn token(task: Token) -> Result<(), Failure> {
@@ -197,7 +211,7 @@ async fn sign(task: Sign) -> Result<(), Failure> {
         cluster_id: label("--cluster", &task.cluster)?,
     };
     let arguments = read_arguments(&task.arguments)?;
-    let signer = Keys::open_signer(&task.folders.tls_dir()?)?;
+    let signer = Secrets::open_signer(&task.folders.tls_dir()?)?;
     let store = Store::open(&task.folders.place.database()?).await?;
     let request = Request {
         cluster: &cluster,

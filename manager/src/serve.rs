@@ -2,12 +2,13 @@
 
 use crate::failure::Failure;
 use crate::gateway::Delivered;
-use crate::keys::Keys;
+use crate::keys::ServerKey;
 use crate::limits::{Limits, Place};
-use crate::newcomers::{Newcomer, Newcomers};
+use crate::newcomers::{Newcomer, Newcomers, Progress};
 use crate::signing::sha256_hex;
 use crate::stop::Stop;
 use crate::store::identities::Identity;
+use crate::tls::{Clients, tls_config};
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;
@@ -16,8 +17,8 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use rustix::net::sockopt::set_tcp_user_timeout;
-use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
-use rustls::{RootCertStore, ServerConfig};
+use rustls::ServerConfig;
+use rustls::server::Acceptor;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
@@ -25,11 +26,12 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
-/// How long a TLS handshake may take.
+/// How long a TLS handshake may take, and of that, its first message.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long a client may take for the head of a request, or leave a connection idle: longer than
 /// the agent does (15 s), so that it is the one to close.
@@ -39,11 +41,16 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(20);
 /// so that whatever comes through counts, and also once all was handed to it.
 const UNREAD_LIMIT_MS: u32 = 30_000;
 
-/// Most connections of a port that have not sent a request yet.
-const MAX_NEWCOMERS: usize = 256;
+/// Connections of a port that have not sent a request yet: at most as many as it has connections, within
+/// these. An empty one takes a few KiB, one in its handshake some 30.
+const LEAST_NEWCOMERS: usize = 64;
+const MAX_NEWCOMERS: usize = 4096;
 
-/// How long each of them has, though there are too many, until it has sent something.
+/// How long each of them has, though there are too many, before its first message is there.
 const NEWCOMERS_HAVE: Duration = Duration::from_secs(2);
+
+/// How long a first request waits until a connection ends, where there are as many as a port may have.
+const SETTLE_LIMIT: Duration = Duration::from_secs(5);
 
 /// Most bytes of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
@@ -69,35 +76,47 @@ pub(crate) struct Peer {
     pub(crate) identity: OnceLock<Identity>,
     /// The commands that it was given, where it was given any.
     pub(crate) delivered: OnceLock<Delivered>,
+    /// Until the first request.
+    newcomer: Mutex<Option<Newcomer>>,
+    slots: Arc<Semaphore>,
+    /// From the first request on.
+    slot: OnceLock<OwnedSemaphorePermit>,
+    /// Among those of its operator, once that one was known and where there was a place.
+    pub(crate) operator: OnceLock<[Place; 2]>,
+}
+
+impl Peer {
+    /// Takes the connection for one of the port's, at its first request; until then it may be cut for
+    /// others. False where there are as many as there may be.
+    pub(crate) async fn settle(&self) -> bool {
+        if self.slot.get().is_some() {
+            return true;
+        }
+        let slot = tokio::time::timeout(SETTLE_LIMIT, Arc::clone(&self.slots).acquire_owned()).await;
+        let Ok(Ok(slot)) = slot else { return false };
+        drop(self.newcomer.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.slot.set(slot).is_ok()
+    }
 }
 
 /// A port that is bound.
 pub(crate) struct Port {
     listener: TcpListener,
     address: SocketAddr,
-    tls: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     max_connections: usize,
     of_one: Arc<Limits>,
-}
-
-/// Which clients a port lets in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Clients {
-    /// Any.
-    Any,
-    /// Those with a certificate of our authority.
-    Certified,
 }
 
 impl Port {
     /// Binds an address.
     pub(crate) fn bind(
         address: SocketAddr,
-        keys: &Keys,
+        server: &Arc<ServerKey>,
         clients: Clients,
         max_connections: usize,
     ) -> Result<Self, Failure> {
-        let tls = TlsAcceptor::from(Arc::new(tls_config(keys, clients)?));
+        let tls = Arc::new(tls_config(server, clients)?);
         let listen_error = |error| Failure::Listen { address, error };
         let listener = listen(address).map_err(listen_error)?;
         let address = listener.local_addr().map_err(listen_error)?;
@@ -112,22 +131,26 @@ impl Port {
     /// Serves until `stop`, and then what is under way.
     pub(crate) async fn serve(self, router: Router, stop: Stop) {
         let slots = Arc::new(Semaphore::new(self.max_connections));
-        let newcomers = Newcomers::new(MAX_NEWCOMERS.min(self.max_connections), NEWCOMERS_HAVE);
-        let server = Arc::new(Server { tls: self.tls, router, stop: stop.clone(), of_one: self.of_one });
+        let newcomers = self.max_connections.clamp(LEAST_NEWCOMERS, MAX_NEWCOMERS);
+        let newcomers = Newcomers::new(newcomers, NEWCOMERS_HAVE);
+        let server = Arc::new(Server {
+            tls: self.tls,
+            router,
+            stop: stop.clone(),
+            of_one: self.of_one,
+            slots: Arc::clone(&slots),
+        });
         loop {
-            // Above the limits nothing is accepted: the system's queue holds back the rest.
-            let place = async {
-                let slot = Arc::clone(&slots).acquire_owned().await;
-                let accepted = self.listener.accept().await;
-                (slot, accepted, newcomers.enter().await)
-            };
-            let (slot, accepted, newcomer) = tokio::select! {
+            let accepted = tokio::select! {
                 biased;
                 () = stop.wait() => break,
-                place = place => place,
+                accepted = self.listener.accept() => accepted,
             };
             match accepted {
-                Ok((tcp, _)) => drop(tokio::spawn(handshake(tcp, Arc::clone(&server), newcomer, slot.ok()))),
+                Ok((tcp, from)) => {
+                    let newcomer = newcomers.enter(from.ip());
+                    drop(tokio::spawn(handshake(tcp, Arc::clone(&server), newcomer)));
+                }
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -153,29 +176,27 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// What the connections of a port share.
 struct Server {
-    tls: TlsAcceptor,
+    tls: Arc<ServerConfig>,
     router: Router,
     stop: Stop,
     of_one: Arc<Limits>,
+    slots: Arc<Semaphore>,
 }
-
-/// Given back when a connection ends.
-type Slot = Option<OwnedSemaphorePermit>;
 
 async fn handshake(
     tcp: TcpStream,
     server: Arc<Server>,
     (newcomer, mut cut): (Newcomer, oneshot::Receiver<()>),
-    slot: Slot,
 ) {
     drop(tcp.set_nodelay(true));
     if let Err(error) = set_tcp_user_timeout(&tcp, UNREAD_LIMIT_MS) {
         return tracing::debug!(%error, "a connection without a limit on what it does not read: closed");
     }
     let accept = async {
-        tcp.peek(&mut [0]).await?;
-        newcomer.spoke();
-        server.tls.accept(tcp).await
+        let hello = LazyConfigAcceptor::new(Acceptor::default(), tcp);
+        let hello = tokio::time::timeout(HELLO_TIMEOUT, hello).await.map_err(io::Error::from)??;
+        newcomer.made(Progress::Hello);
+        hello.into_stream(Arc::clone(&server.tls)).await
     };
     let handshake = tokio::select! {
         handshake = tokio::time::timeout(HANDSHAKE_TIMEOUT, accept) => handshake,
@@ -187,18 +208,13 @@ async fn handshake(
         Ok(Err(error)) => return tracing::debug!(%error, "a TLS handshake failed"),
         Err(_) => return tracing::debug!("a TLS handshake took too long"),
     };
-    begin(stream, server, newcomer, cut, slot);
+    newcomer.made(Progress::Secured);
+    begin(stream, server, newcomer, cut);
 }
 
 /// Starts the task of a connection. What goes into it is made here, since a task is as large as all that
 /// it ever held.
-fn begin(
-    stream: TlsStream<TcpStream>,
-    server: Arc<Server>,
-    newcomer: Newcomer,
-    cut: oneshot::Receiver<()>,
-    slot: Slot,
-) {
+fn begin(stream: TlsStream<TcpStream>, server: Arc<Server>, newcomer: Newcomer, cut: oneshot::Receiver<()>) {
     let certificate = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
     let fingerprint: Option<Arc<str>> = certificate.map(|der| sha256_hex(der).into());
     let place = fingerprint.as_ref().map(|fingerprint| server.of_one.enter(fingerprint)).transpose();
@@ -208,15 +224,22 @@ fn begin(
     };
     let service = Calls {
         router: TowerToHyperService::new(server.router.clone()),
-        peer: Arc::new(Peer { fingerprint, identity: OnceLock::new(), delivered: OnceLock::new() }),
-        newcomer: Mutex::new(Some(newcomer)),
+        peer: Arc::new(Peer {
+            fingerprint,
+            identity: OnceLock::new(),
+            delivered: OnceLock::new(),
+            newcomer: Mutex::new(Some(newcomer)),
+            slots: Arc::clone(&server.slots),
+            slot: OnceLock::new(),
+            operator: OnceLock::new(),
+        }),
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD_BYTES)
         .serve_connection(TokioIo::new(stream), service);
-    tokio::spawn(connection_until_end(Box::pin(connection), server, cut, (slot, place)));
+    tokio::spawn(connection_until_end(Box::pin(connection), server, cut, place));
 }
 
 /// Serves a connection; gives back what it held.
@@ -224,7 +247,7 @@ async fn connection_until_end(
     mut connection: Pin<Box<http1::Connection<TokioIo<TlsStream<TcpStream>>, Calls>>>,
     server: Arc<Server>,
     mut cut: oneshot::Receiver<()>,
-    _held: (Slot, Option<Place>),
+    _place: Option<Place>,
 ) {
     let mut is_new = true;
     let ended = loop {
@@ -249,8 +272,6 @@ async fn connection_until_end(
 struct Calls {
     router: TowerToHyperService<Router>,
     peer: Arc<Peer>,
-    /// Until the first call.
-    newcomer: Mutex<Option<Newcomer>>,
 }
 
 impl Service<Request<Incoming>> for Calls {
@@ -259,33 +280,7 @@ impl Service<Request<Incoming>> for Calls {
     type Future = <TowerToHyperService<Router> as Service<Request<Incoming>>>::Future;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
-        drop(self.newcomer.lock().unwrap_or_else(PoisonError::into_inner).take());
         request.extensions_mut().insert(Arc::clone(&self.peer));
         self.router.call(request)
     }
-}
-
-fn tls_config(keys: &Keys, clients: Clients) -> Result<ServerConfig, Failure> {
-    let tls_error = |error: &dyn std::fmt::Display| Failure::System(format!("TLS: {error}"));
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
-        .with_protocol_versions(&[&rustls::version::TLS13, &rustls::version::TLS12])
-        .map_err(|error| tls_error(&error))?;
-    let builder = match clients {
-        Clients::Any => builder.with_no_client_auth(),
-        Clients::Certified => {
-            let mut roots = RootCertStore::empty();
-            roots.add(keys.authority.der().clone()).map_err(|error| tls_error(&error))?;
-            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider)
-                .build()
-                .map_err(|error| tls_error(&error))?;
-            builder.with_client_cert_verifier(verifier)
-        }
-    };
-    let mut config = builder.with_cert_resolver(Arc::clone(&keys.server) as Arc<dyn ResolvesServerCert>);
-    config.alpn_protocols = vec![b"http/1.1".to_vec()];
-    // A resumed session would keep a client's certificate without verifying it again.
-    config.session_storage = Arc::new(NoServerSessionStorage {});
-    config.send_tls13_tickets = 0;
-    Ok(config)
 }

@@ -45,6 +45,7 @@ pub(crate) async fn poll(
     let deadline = Instant::now() + Duration::from_secs(wait_s);
     let cluster = identity.cluster();
     let waiting = app.wake.subscribe(&cluster);
+    let mut noted = false;
     loop {
         // Before the look: what comes after it is told.
         let told = waiting.told.notified();
@@ -55,8 +56,16 @@ pub(crate) async fn poll(
             match Box::pin(bounded(take)).await? {
                 Delivery::Revoked => return Err(refuse_revoked(&app, &identity).await),
                 Delivery::Nothing => {}
-                Delivery::Envelopes(envelopes) => return Ok(answer(&envelopes)),
+                Delivery::Envelopes(envelopes) => {
+                    app.contacts.note(&cluster);
+                    return Ok(answer(&envelopes));
+                }
             }
+        }
+        // Only now is it known that the identity is still good: a revoked one keeps no cluster online.
+        if !noted {
+            app.contacts.note(&cluster);
+            noted = true;
         }
         tokio::select! {
             () = told => {}

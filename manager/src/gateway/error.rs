@@ -60,6 +60,8 @@ impl From<BodyError> for GatewayError {
         match error {
             BodyError::TooLarge => Self::TooLarge,
             BodyError::NoRoom => Self::Overloaded,
+            BodyError::Busy(busy) => Self::from(busy),
+            BodyError::TooSlow => Self::TooSlow,
             BodyError::Broken => Self::Malformed("the body could not be read"),
         }
     }
@@ -72,6 +74,8 @@ impl IntoResponse for GatewayError {
             Self::TooMany | Self::Unavailable | Self::Overloaded => Some(RETRY_AFTER_S),
             _ => None,
         };
+        // A revoked identity keeps no connection.
+        let closes = matches!(self, Self::IdentityRevoked);
         let (status, code, message) = match self {
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found", "no such path"),
             Self::MethodNotAllowed => {
@@ -100,6 +104,9 @@ impl IntoResponse for GatewayError {
         };
         let text = json!({ "error": code, "message": message }).to_string();
         let mut response = http::json(status, text, "application/json");
+        if closes {
+            http::close(&mut response);
+        }
         if let Some(seconds) = retry_after_s {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }

@@ -2,7 +2,7 @@
 //! something, a delivery may not have been answered, an identity may have been revoked.
 
 use crate::app::Shared;
-use crate::store::StoreError;
+use crate::store::{StoreError, bounded};
 use std::collections::HashSet;
 use std::time::Duration;
 
@@ -31,11 +31,11 @@ pub(crate) async fn look(app: Shared) {
 
 /// Wakes whom something is due for, and once each whose identity was revoked.
 async fn once(app: &Shared, told: &mut HashSet<String>) -> Result<(), StoreError> {
-    for cluster in app.store.due_clusters().await? {
+    for cluster in bounded(app.store.due_clusters()).await? {
         app.wake.notify(&cluster);
     }
     let mut revoked = HashSet::new();
-    for identity in app.store.revoked_of_late().await? {
+    for identity in bounded(app.store.revoked_of_late()).await? {
         if !told.contains(&identity.identity_id) {
             app.wake.notify(&identity.cluster());
         }

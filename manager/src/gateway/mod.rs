@@ -11,6 +11,8 @@ mod receipts;
 mod reports;
 
 use crate::app::Shared;
+use crate::http;
+use crate::room::{Pace, Room};
 use crate::serve::Peer;
 use crate::store::audit::Entry;
 use crate::store::bounded;
@@ -18,7 +20,7 @@ use crate::store::identities::Identity;
 use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::middleware::{self, Next};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 pub(crate) use delivered::Delivered;
@@ -34,14 +36,32 @@ const COMMANDS: &str = "/v1/cluster-agent/commands";
 /// those that are gone.
 pub(crate) const MAX_OPEN: usize = 16;
 
-/// What the bodies of agents may take in memory at once, in KiB.
-pub(crate) const ROOM_KIB: usize = 256 * 1024;
+/// What reports may take in memory at once, in KiB, and receipts.
+const ROOM_KIB: [usize; 2] = [192 * 1024, 64 * 1024];
+
+/// Reports of one identity that are taken at once, and receipts: a leader has one of each, and some may be
+/// left of those that are gone.
+const OF_ONE: [usize; 2] = [2, 4];
+
+/// How fast a body must come: as long as an agent waits for its answer at most.
+const PACE: Pace =
+    Pace { grace: Duration::from_secs(10), bytes_a_second: 16 * 1024, most: Duration::from_secs(30) };
 
 /// Reports that are parsed at once.
 pub(crate) const PARSING: usize = 2;
 
 /// How long a request may take: the longest poll and what is around it.
 const REQUEST_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The room for reports.
+pub(crate) fn room_for_reports() -> Room {
+    Room::new(ROOM_KIB[0], OF_ONE[0], PACE)
+}
+
+/// The room for receipts.
+pub(crate) fn room_for_receipts() -> Room {
+    Room::new(ROOM_KIB[1], OF_ONE[1], PACE)
+}
 
 /// The routes.
 pub(crate) fn router(app: &Shared) -> Router {
@@ -53,7 +73,17 @@ pub(crate) fn router(app: &Shared) -> Router {
         .method_not_allowed_fallback(async || GatewayError::MethodNotAllowed)
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         .layer(middleware::from_fn(limit_time))
+        .layer(middleware::from_fn(settle))
         .with_state(app.clone())
+}
+
+async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+    if peer.settle().await {
+        return next.run(request).await;
+    }
+    let mut response = GatewayError::Overloaded.into_response();
+    http::close(&mut response);
+    response
 }
 
 async fn limit_time(request: Request, next: Next) -> Result<Response, GatewayError> {
@@ -76,7 +106,9 @@ async fn authenticate(
         Some(known) if is_poll => known.clone(),
         Some(_) | None => Box::pin(identify(&app, &fingerprint, &peer)).await?,
     };
-    app.contacts.note(&identity.cluster());
+    if !is_poll {
+        app.contacts.note(&identity.cluster());
+    }
     request.extensions_mut().insert(identity);
     Ok(next.run(request).await)
 }

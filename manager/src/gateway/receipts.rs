@@ -23,7 +23,8 @@ pub(crate) async fn take(
     Extension(identity): Extension<Identity>,
     body: Body,
 ) -> Result<Response, GatewayError> {
-    let (bytes, _room) = app.room.read(body, MAX_RECEIPT_BYTES).await?;
+    let (bytes, _held) =
+        app.receipts.read(&identity.identity_id.as_str().into(), body, MAX_RECEIPT_BYTES).await?;
     let (receipt, incoming) = read(&bytes)?;
     if !is_of(&receipt, &identity) {
         audit_refused(&app, &identity, "receipt.record", &incoming.command_id, "of another cluster").await;

@@ -26,7 +26,8 @@ pub(crate) async fn take(
     Extension(identity): Extension<Identity>,
     body: Body,
 ) -> Result<Response, GatewayError> {
-    let (bytes, _room) = app.room.read(body, MAX_REPORT_BYTES).await?;
+    let (bytes, _held) =
+        app.reports.read(&identity.identity_id.as_str().into(), body, MAX_REPORT_BYTES).await?;
     let of = identity.clone();
     // Megabytes of JSON take a while, and many times their size: not on the threads that hold the
     // connections, and few at once.

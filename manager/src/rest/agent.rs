@@ -4,12 +4,14 @@ use super::clusters::stored;
 use super::{Operator, Problem, Segments, answer, end, read_object, secret};
 use crate::app::Shared;
 use crate::issue;
+use crate::keys::Secrets;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Map, json};
+use std::sync::Arc;
 
 /// What an operator may set. The agent's own rules check the values.
 const SETTINGS: [&str; 6] = [
@@ -25,6 +27,7 @@ const SETTINGS: [&str; 6] = [
 pub(crate) async fn issue(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
+    Extension(secrets): Extension<Arc<Secrets>>,
     Segments(cluster_id): Segments<String>,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -37,7 +40,7 @@ pub(crate) async fn issue(
     }
     end(&members)?;
     let cluster = operator.cluster(cluster_id)?;
-    let (signer, authority) = (&app.keys.signer, &app.keys.authority);
+    let (signer, authority) = (&secrets.signer, secrets.authority.as_ref());
     let issued =
         issue::identity(&app.store, signer, authority, &cluster, settings, &operator.actor()).await?;
     // The former identity may be waiting for commands: it is told at once.
@@ -47,14 +50,14 @@ pub(crate) async fn issue(
         ("manager.pem", signer.manager_pem()),
         ("tls.crt", &issued.certificate.certificate_pem),
         ("tls.key", &issued.certificate.key_pem),
-        ("ca.crt", authority.pem()),
+        ("ca.crt", authority.root().pem()),
     ];
     let document = json!({
         "config": stored(&issued.config),
         "manager_pem": signer.manager_pem(),
         "tls_crt": issued.certificate.certificate_pem,
         "tls_key": issued.certificate.key_pem,
-        "ca_crt": authority.pem(),
+        "ca_crt": authority.root().pem(),
         "secret_yaml": secret::yaml(&issued.namespace, &files),
     });
     Ok(answer(StatusCode::CREATED, &document))

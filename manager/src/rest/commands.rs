@@ -6,6 +6,7 @@ use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
 use crate::app::Shared;
 use crate::clock;
 use crate::issue::{self, DEFAULT_VALID_FOR_S, Request};
+use crate::keys::Secrets;
 use crate::store::ClusterKey;
 use crate::store::commands::Command;
 use axum::Extension;
@@ -14,12 +15,14 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// `POST /api/v1/clusters/{cluster_id}/kubernetes/commands`
 pub(crate) async fn queue(
     State(app): State<Shared>,
     Extension(operator): Extension<Operator>,
+    Extension(secrets): Extension<Arc<Secrets>>,
     Segments(cluster_id): Segments<String>,
     body: Body,
 ) -> Result<Response, Problem> {
@@ -40,7 +43,7 @@ pub(crate) async fn queue(
     let cluster = operator.cluster(cluster_id)?;
     let actor = operator.actor();
     let request = Request { cluster: &cluster, operation: &operation, arguments, valid_for_s, actor: &actor };
-    let command_id = issue::command(&app.store, &app.keys.signer, request).await?;
+    let command_id = issue::command(&app.store, &secrets.signer, request).await?;
     app.wake.notify(&cluster);
     Ok(answer(StatusCode::CREATED, &one(&app, &cluster, &command_id).await?))
 }

@@ -16,27 +16,34 @@ mod secret;
 
 use crate::app::Shared;
 use crate::http;
+use crate::keys::Secrets;
+use crate::limits::{Busy, Limits, Place};
+use crate::serve::Peer;
 use crate::signing::sha256_hex;
 use crate::store::audit::Entry;
 use crate::store::tokens::Token;
 use crate::store::{ClusterKey, bounded};
-use axum::Router;
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path, Request, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Method, StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
 use problem::Problem;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most connections of operators at once.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
+
+/// Most connections that one token keeps, and the tokens of one tenant: others end with their answer.
+pub(crate) const MAX_KEPT: [usize; 2] = [64, 128];
 
 /// Largest body, in bytes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -57,7 +64,7 @@ const MAX_AUDITED_PATH: usize = 200;
 const OPENAPI: &str = include_str!("../../openapi.json");
 
 /// The routes.
-pub(crate) fn router(app: &Shared) -> Router {
+pub(crate) fn router(app: &Shared, secrets: Secrets) -> Router {
     Router::new()
         .route("/api/v1/clusters", get(clusters::list).post(clusters::register))
         .route("/api/v1/clusters/{cluster_id}", get(clusters::show))
@@ -73,32 +80,40 @@ pub(crate) fn router(app: &Shared) -> Router {
         .method_not_allowed_fallback(async || {
             Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "no such method here")
         })
+        .layer(Extension(Arc::new(secrets)))
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
         // Outside of the token: for the probes of what runs us.
         .route("/healthz", get(health))
         .route("/openapi.json", get(openapi))
         .layer(middleware::from_fn(limit_time))
+        .layer(middleware::from_fn(settle))
         .with_state(app.clone())
 }
 
+/// Takes the connection in; keeps it afterwards only for an operator who has a place for it.
+async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+    let response =
+        if peer.settle().await { next.run(request).await } else { Problem::overloaded().into_response() };
+    let is_known = peer.operator.get().is_some() && response.status() != StatusCode::UNAUTHORIZED;
+    if is_known { response } else { closing(response) }
+}
+
 async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
-    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request))
-        .await
-        .map_err(|_| Problem::new(StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long"))
+    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await.map_err(|_| Problem::too_slow())
 }
 
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
     bounded(app.store.ping()).await?;
-    Ok(closing(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json")))
+    Ok(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
 }
 
 async fn openapi() -> Response {
-    closing(http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json"))
+    http::text(StatusCode::OK, OPENAPI.to_owned(), "application/json")
 }
 
-/// An answer to somebody who has not shown a token, and keeps no connection.
+/// An answer with which the connection ends.
 fn closing(mut response: Response) -> Response {
-    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+    http::close(&mut response);
     response
 }
 
@@ -126,7 +141,31 @@ impl Operator {
     }
 }
 
-async fn authenticate(State(app): State<Shared>, request: Request, next: Next) -> Result<Response, Problem> {
+/// The connections that operators keep.
+pub(crate) struct Kept {
+    of_token: Arc<Limits>,
+    of_tenant: Arc<Limits>,
+}
+
+impl Kept {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { of_token: Limits::new(MAX_KEPT[0]), of_tenant: Limits::new(MAX_KEPT[1]) }
+    }
+
+    /// A place for a connection.
+    fn enter(&self, token: &Token) -> Result<[Place; 2], Busy> {
+        let of_token = self.of_token.enter(&token.token_id.as_str().into())?;
+        Ok([of_token, self.of_tenant.enter(&token.tenant_id.as_str().into())?])
+    }
+}
+
+async fn authenticate(
+    State(app): State<Shared>,
+    Extension(peer): Extension<Arc<Peer>>,
+    request: Request,
+    next: Next,
+) -> Result<Response, Problem> {
     let header = request.headers().get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
     let (scheme, secret) = header.and_then(|text| text.split_once(' ')).ok_or_else(Problem::unauthorized)?;
     if !scheme.eq_ignore_ascii_case("bearer") {
@@ -139,6 +178,11 @@ async fn authenticate(State(app): State<Shared>, request: Request, next: Next) -
         // Whoever uses it may not be whom it was made for.
         audit_refused(&app, &operator, &method, &path, "revoked token").await?;
         return Err(Problem::unauthorized());
+    }
+    if peer.operator.get().is_none()
+        && let Ok(places) = app.kept.enter(&operator.0)
+    {
+        peer.operator.set(places).unwrap_or_default();
     }
     let _place = app.operators.enter(&operator.0.token_id.as_str().into())?;
     let (mut parts, body) = request.into_parts();

@@ -57,6 +57,18 @@ impl Problem {
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a bearer token is needed")
     }
 
+    /// It did not come, or was not done, in time.
+    pub(crate) fn too_slow() -> Self {
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long")
+    }
+
+    /// There are as many connections as there may be.
+    pub(crate) fn overloaded() -> Self {
+        let problem =
+            Self::new(StatusCode::SERVICE_UNAVAILABLE, "overloaded", "there are too many connections");
+        Self { retry_after_s: Some(RETRY_AFTER_S), ..problem }
+    }
+
     /// The database does not answer: nothing was acknowledged.
     pub(crate) fn unavailable() -> Self {
         let detail = "the database does not answer";
@@ -92,6 +104,8 @@ impl From<BodyError> for Problem {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the body is above 1 MiB")
             }
             BodyError::NoRoom => Self::unavailable(),
+            BodyError::Busy(busy) => Self::from(busy),
+            BodyError::TooSlow => Self::too_slow(),
             BodyError::Broken => Self::bad_request("the body could not be read"),
         }
     }
@@ -128,14 +142,11 @@ impl IntoResponse for Problem {
             document["findings"] = json!(self.findings);
         }
         let mut response = http::json(self.status, document.to_string(), "application/problem+json");
-        let headers = response.headers_mut();
         if self.status == StatusCode::UNAUTHORIZED {
-            headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-            // Who has no token keeps no connection.
-            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }
         if let Some(seconds) = self.retry_after_s {
-            headers.insert(header::RETRY_AFTER, seconds.into());
+            response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
     }

@@ -1,6 +1,6 @@
 //! What only `PostgreSQL` does: locks by name, and word between processes.
 
-use super::{Change, ClusterKey, Database, Store, StoreError};
+use super::{Change, ClusterKey, Database, Store, StoreError, bounded};
 use crate::clock::now_ms;
 use sqlx::postgres::PgListener;
 use sqlx::{Connection, PgConnection};
@@ -16,6 +16,9 @@ const LIFE_SETTINGS: &str = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_in
 
 /// Between two tries to reach the server again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
+
+/// How long nothing is heard before the server is asked again to tell.
+const SILENCE: Duration = Duration::from_mins(1);
 
 /// How often a held connection is asked whether it still is one.
 const PING_EVERY: Duration = Duration::from_secs(5);
@@ -42,16 +45,22 @@ pub(crate) async fn listen(database: Database, told: impl Fn(&ClusterKey)) {
     loop {
         if let Err(error) = listen_once(url, &told).await {
             tracing::warn!(%error, "no word from the database; listening again");
+            tokio::time::sleep(RETRY_EVERY).await;
         }
-        tokio::time::sleep(RETRY_EVERY).await;
     }
 }
 
 async fn listen_once(url: &str, told: &impl Fn(&ClusterKey)) -> Result<(), StoreError> {
-    let mut listener = PgListener::connect(url).await?;
-    listener.listen(CHANNEL).await?;
+    let mut listener = bounded(async {
+        let mut listener = PgListener::connect(url).await?;
+        listener.listen(CHANNEL).await?;
+        Ok(listener)
+    })
+    .await?;
     loop {
-        if let Some(cluster) = ClusterKey::of_text(listener.recv().await?.payload()) {
+        // After a silence it is begun anew: the server may be gone without a word.
+        let Ok(word) = tokio::time::timeout(SILENCE, listener.recv()).await else { return Ok(()) };
+        if let Some(cluster) = ClusterKey::of_text(word?.payload()) {
             told(&cluster);
         }
     }
@@ -84,10 +93,11 @@ impl Life {
     pub(crate) async fn keep(mut self) {
         loop {
             tokio::time::sleep(PING_EVERY).await;
-            if self.connection.ping().await.is_ok() {
+            let ping = async { Ok(self.connection.ping().await?) };
+            if bounded(ping).await.is_ok() {
                 continue;
             }
-            match self.again().await {
+            match bounded(self.again()).await {
                 Ok(connection) => self.connection = connection,
                 Err(error) => tracing::warn!(%error, "the database does not know that this gateway lives"),
             }

@@ -95,6 +95,7 @@ pub(crate) struct Answer {
     pub(crate) content_type: String,
     pub(crate) date: Option<String>,
     pub(crate) retry_after: Option<String>,
+    pub(crate) connection: Option<String>,
     pub(crate) body: Value,
 }
 
@@ -115,10 +116,10 @@ fn run(client: &Client, request: Request<Vec<u8>>) -> Result<Answer, ureq::Error
     let mut response = client.run(request)?;
     let header = |name: &str| Some(response.headers().get(name)?.to_str().unwrap().to_owned());
     let content_type = header("content-type").unwrap_or_default();
-    let (date, retry_after) = (header("date"), header("retry-after"));
+    let [date, retry_after, connection] = ["date", "retry-after", "connection"].map(header);
     let text = response.body_mut().read_to_string()?;
     let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
-    Ok(Answer { status: response.status().as_u16(), content_type, date, retry_after, body })
+    Ok(Answer { status: response.status().as_u16(), content_type, date, retry_after, connection, body })
 }
 
 pub(crate) fn client(ca: &str, identity: Option<(&str, &str)>) -> Client {

@@ -11,19 +11,39 @@ fn a_new_identity_revokes_the_former_and_cuts_its_open_poll() {
     let folder = Folder::new("revoked");
     let token = folder.token("acme");
     let manager = folder.serve();
-    let former = manager.cluster(&token, "prod");
+    let (former, other) = (manager.cluster(&token, "prod"), manager.cluster(&token, "test"));
     let waiting = former.clone();
     let poll = thread::spawn(move || waiting.poll(30));
     until("the poll is noted", || {
         let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
         shown["agent"]["online"].as_bool().filter(|online| *online)
     });
+    // On another connection, which stays, and on which who calls is known.
+    former.poll(0).expect(200);
+    let heard = |cluster: &str| {
+        manager.get(&token, &format!("/api/v1/clusters/{cluster}")).expect(200)["agent"]["last_contact_at"]
+            .clone()
+    };
+    // What was heard until now is written together: when the other's is, so is ours.
+    let all_is_written = || {
+        let before = heard("test");
+        until("what was heard is written", || {
+            other.poll(0).expect(200);
+            (heard("test") != before).then_some(())
+        });
+    };
     let started = Instant::now();
     let agent = manager.identity(&token, "prod");
     assert_eq!(poll.join().unwrap().expect(403)["error"], "identity_revoked");
     assert!(started.elapsed() < Duration::from_secs(10));
     let queued = manager.queue(&token, "prod");
-    assert_eq!(former.poll(0).expect(403)["error"], "identity_revoked");
+    all_is_written();
+    let last_heard = heard("prod");
+    let refused = former.poll(0);
+    assert_eq!((refused.status, refused.connection.as_deref()), (403, Some("close")), "{refused:?}");
+    assert_eq!(refused.body["error"], "identity_revoked");
+    all_is_written();
+    assert_eq!(heard("prod"), last_heard, "a revoked identity keeps its cluster online");
     let receipt = crate::support::receipt(&queued, "succeeded", true);
     assert_eq!(former.receipt(&receipt).expect(403)["error"], "identity_revoked");
     let id = former.config["payload"]["identity_id"].as_str().unwrap();

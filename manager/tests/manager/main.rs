@@ -1,6 +1,7 @@
 //! The real program, on a free port and a folder of its own, over real TLS; its database is a file.
 //! `tests/postgres` runs the same on a server.
 
+mod bodies;
 mod calls;
 mod certificate;
 mod delivery;
@@ -10,6 +11,7 @@ mod kubeconfig;
 mod openapi;
 mod operator;
 mod process;
+mod raw;
 mod receipts;
 mod rest;
 mod shedding;

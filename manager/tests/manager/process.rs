@@ -167,6 +167,32 @@ fn a_damaged_file_is_named_with_exit_code_78() {
 }
 
 #[test]
+fn a_gateway_alone_delivers_without_the_keys_that_sign() {
+    let folder = Folder::new("gateway-keys");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    let tls = folder.join("gateway-tls");
+    fs::create_dir(&tls).unwrap();
+    for name in ["ca.crt", "server.crt", "server.key"] {
+        fs::copy(folder.join("data/tls").join(name), tls.join(name)).unwrap();
+    }
+    let gateway = folder.agent_gateway_with(&tls);
+    assert_eq!(agent.at(&gateway).polled(0), [queued["command_id"].as_str().unwrap()]);
+    let receipt = crate::support::receipt(&queued, "succeeded", true);
+    agent.at(&gateway).receipt(&receipt).expect(200);
+    drop(gateway);
+    assert_eq!(fs::read_dir(&tls).unwrap().count(), 3, "it made something");
+    fs::remove_file(tls.join("server.key")).unwrap();
+    let tls = tls.display().to_string();
+    let output = folder.run(&["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", &tls]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(78), "{told}");
+    assert!(told.contains("server.key: missing"), "{told}");
+}
+
+#[test]
 fn a_signed_command_is_written_for_the_inbox_and_queued_for_the_gateway() {
     let folder = Folder::new("sign");
     let token = folder.token("acme");

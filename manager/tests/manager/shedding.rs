@@ -1,45 +1,132 @@
 //! Who takes more than their share is cut or put off, and everybody else is served meanwhile.
 
-use crate::support::{Folder, LIMIT, Manager, until};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use crate::raw::{Tls, address, is_closed, tls};
+use crate::support::{Agent, Folder, LIMIT, Manager, until};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
+use tokio::net::TcpSocket;
+use tokio::runtime::Runtime;
 
 /// A handshake may take 10 s, the head of a request 20 s; with room for a loaded machine.
 const CUT_WITHIN: [Duration; 2] = [Duration::from_secs(15), Duration::from_secs(28)];
 
-fn address(url: &str) -> SocketAddr {
-    url.trim_start_matches("https://").parse().unwrap()
+/// How long an agent waits for a connection.
+const AGENT_WAITS: Duration = Duration::from_secs(5);
+
+/// A connection from another network, which says so much.
+fn one_byte_from(runtime: &Runtime, from: &str, to: SocketAddr) -> Option<TcpStream> {
+    let connected = async {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(from.parse().unwrap()).unwrap();
+        socket.connect(to).await?.into_std()
+    };
+    let mut stream = runtime.block_on(connected).ok()?;
+    stream.write_all(&[22]).ok()?;
+    Some(stream)
 }
 
-/// A TLS connection to the REST API.
-fn tls(folder: &Folder, manager: &Manager) -> StreamOwned<ClientConnection, TcpStream> {
-    let ca = fs::read(folder.join("data/tls/ca.crt")).unwrap();
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(&ca).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let address = address(&manager.url());
-    let client = ClientConnection::new(Arc::new(config), ServerName::from(address.ip())).unwrap();
-    StreamOwned::new(client, TcpStream::connect(address).unwrap())
+#[test]
+fn a_flood_of_one_byte_from_one_network_keeps_nobody_out_of_another() {
+    let folder = Folder::new("flood");
+    let token = folder.token("acme");
+    let manager = folder.serve_with(&["--max-agents", "100"]);
+    manager.cluster(&token, "prod");
+    let issued = manager.issue(&token, "prod");
+    let (to, over) = (address(&manager.gateway), AtomicBool::new(false));
+    thread::scope(|scope| {
+        let (sender, full) = mpsc::channel();
+        let over = &over;
+        scope.spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let mut held = Vec::new();
+            for number in 0.. {
+                held.extend(one_byte_from(&runtime, "127.9.9.1:0", to));
+                if number == 200 {
+                    sender.send(()).unwrap();
+                }
+                if number > 200 {
+                    // Some hundred a second.
+                    thread::sleep(Duration::from_millis(5));
+                    held.retain_mut(|stream| !is_closed(stream));
+                }
+                if over.load(Ordering::Relaxed) {
+                    return;
+                }
+            }
+        });
+        full.recv_timeout(LIMIT).unwrap();
+        // Whatever becomes of it, the flood ends.
+        let polls = std::panic::catch_unwind(|| {
+            for _ in 0..20 {
+                let started = Instant::now();
+                let answer = Agent::new(&issued, &manager.gateway).try_poll(0);
+                assert_eq!(answer.map(|answer| answer.status).ok(), Some(200));
+                assert!(started.elapsed() < AGENT_WAITS, "{:?}", started.elapsed());
+            }
+        });
+        over.store(true, Ordering::Relaxed);
+        polls.unwrap();
+    });
 }
 
-/// Whether the other side has closed, as far as one read can tell.
-fn is_closed(stream: &mut TcpStream) -> bool {
-    stream.set_nonblocking(true).unwrap();
-    match stream.read(&mut [0; 1024]) {
-        Ok(bytes) => bytes == 0,
-        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
+#[test]
+fn one_connection_above_the_limit_is_told_to_come_again() {
+    let folder = Folder::new("too-many");
+    let token = folder.token("acme");
+    let manager = folder.serve_with(&["--max-agents", "1"]);
+    manager.cluster(&token, "prod");
+    manager.cluster(&token, "test");
+    let [first, second] = ["prod", "test"].map(|cluster| manager.identity(&token, cluster));
+    first.poll(0).expect(200);
+    let refused = second.poll(0);
+    assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    assert_eq!(refused.connection.as_deref(), Some("close"));
+    first.poll(0).expect(200);
+    drop(first);
+    until("its place is free", || (second.poll(0).status == 200).then_some(()));
+}
+
+/// Makes a call on a new connection, and keeps that; whether it was told that it may.
+fn call_and_keep(folder: &Folder, manager: &Manager, token: &str) -> (Tls, bool) {
+    let mut stream = tls(&manager.url(), &folder.ca(), None);
+    let request =
+        format!("GET /api/v1/clusters HTTP/1.1\r\nhost: manager\r\nauthorization: Bearer {token}\r\n\r\n");
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = String::new();
+    while !answer.contains("\r\n\r\n") {
+        let mut bytes = [0; 1024];
+        let read = stream.read(&mut bytes).unwrap();
+        assert_ne!(read, 0, "{answer}");
+        answer.push_str(str::from_utf8(&bytes[..read]).unwrap());
     }
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    (stream, !answer.contains("connection: close"))
+}
+
+#[test]
+fn a_token_keeps_64_connections_and_its_tenant_128_so_that_others_operators_get_in() {
+    let folder = Folder::new("kept");
+    let (tokens, other) = ([(); 3].map(|()| folder.token("acme")), folder.token("rival"));
+    let manager = folder.serve_with(&["--token-rate", "0"]);
+    let mut kept = Vec::new();
+    for (token, places) in tokens.iter().zip([64, 64, 0]) {
+        let may: Vec<(Tls, bool)> = (0..70).map(|_| call_and_keep(&folder, &manager, token)).collect();
+        assert_eq!(may.iter().filter(|(_, may)| *may).count(), places);
+        kept.extend(may);
+        call_and_keep(&folder, &manager, &other);
+    }
+    until("the others are closed", || {
+        kept.retain_mut(|(stream, _)| !is_closed(&mut stream.sock));
+        (kept.len() <= 128).then_some(())
+    });
+    assert_eq!(kept.len(), 128);
+    drop(kept);
+    until("its places are free", || call_and_keep(&folder, &manager, &tokens[2]).1.then_some(()));
 }
 
 /// Writes a byte every second until the other side has had enough: how long that took.
@@ -61,7 +148,7 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
     let folder = Folder::new("slow");
     let manager = folder.serve();
     let (mut head, mut hello) =
-        (tls(&folder, &manager), TcpStream::connect(address(&manager.gateway)).unwrap());
+        (tls(&manager.url(), &folder.ca(), None), TcpStream::connect(address(&manager.gateway)).unwrap());
     let took = thread::scope(|scope| {
         let hello = scope.spawn(move || {
             let mut other = hello.try_clone().unwrap();
@@ -72,9 +159,6 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
         });
         let head = scope.spawn(move || {
             let other = std::cell::RefCell::new(head.sock.try_clone().unwrap());
-            while head.conn.is_handshaking() {
-                head.conn.complete_io(&mut head.sock).unwrap();
-            }
             dribble(&mut head, || is_closed(&mut other.borrow_mut()))
         });
         [hello.join().unwrap(), head.join().unwrap()]
@@ -106,7 +190,7 @@ fn who_does_not_read_what_was_asked_for_is_cut_and_who_reads_slowly_is_not() {
     let (id, answers) = (queued["command_id"].as_str().unwrap(), 80);
     let ask = format!("GET {path}/{id} HTTP/1.1\r\nhost: m\r\nauthorization: Bearer {token}\r\n\r\n");
     let [silent, mut slow] = [(); 2].map(|()| {
-        let mut client = tls(&folder, &manager);
+        let mut client = tls(&manager.url(), &folder.ca(), None);
         client.write_all(ask.repeat(answers).as_bytes()).unwrap();
         client
     });
@@ -129,7 +213,7 @@ fn who_does_not_read_what_was_asked_for_is_cut_and_who_reads_slowly_is_not() {
 }
 
 #[test]
-fn a_thousand_connections_that_say_nothing_are_shed_while_an_honest_agent_polls() {
+fn a_thousand_connections_that_say_nothing_are_cut_while_an_honest_agent_polls() {
     let folder = Folder::new("silent");
     let token = folder.token("acme");
     let manager = folder.serve();
@@ -139,8 +223,7 @@ fn a_thousand_connections_that_say_nothing_are_shed_while_an_honest_agent_polls(
     let mut silent: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(gateway).unwrap()).collect();
     let started = Instant::now();
     assert_eq!(agent.polled(0), [queued["command_id"].as_str().unwrap()]);
-    // A quarter of them at a time is let in, and has 2 s.
-    assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
+    assert!(started.elapsed() < AGENT_WAITS, "{:?}", started.elapsed());
     until("all of them are cut", || {
         silent.retain_mut(|stream| !is_closed(stream));
         silent.is_empty().then_some(())

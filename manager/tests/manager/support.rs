@@ -51,6 +51,11 @@ impl Folder {
         self.path.join(name)
     }
 
+    /// The certificate of the authority.
+    pub(crate) fn ca(&self) -> String {
+        fs::read_to_string(self.join("data/tls/ca.crt")).unwrap()
+    }
+
     /// Runs a command of the program to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
         self.command(arguments).output().unwrap()
@@ -109,6 +114,13 @@ impl Folder {
         self.start(&["agent-gateway", "--host", "127.0.0.1", "--port", "0"])
     }
 
+    /// Starts the gateway alone, with its keys elsewhere.
+    #[allow(dead_code, reason = "only where keys are tried")]
+    pub(crate) fn agent_gateway_with(&self, tls: &Path) -> Manager {
+        let tls = tls.to_str().unwrap();
+        self.start(&["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", tls])
+    }
+
     fn start(&self, arguments: &[&str]) -> Manager {
         self.launch(self.command(arguments))
     }
@@ -126,8 +138,7 @@ impl Folder {
         let line = receiver.recv_timeout(LIMIT).expect("the manager says where it listens");
         let addresses: Value = serde_json::from_str(&line).expect("one line of JSON");
         let url = |name: &str| addresses[name].as_str().unwrap_or("").to_owned();
-        let ca = fs::read_to_string(self.join("data/tls/ca.crt")).unwrap();
-        let rest = Rest { url: url("rest"), client: client(&ca, None) };
+        let rest = Rest { url: url("rest"), client: client(&self.ca(), None) };
         Manager { rest, gateway: url("gateway"), process }
     }
 }
@@ -216,9 +227,13 @@ impl Manager {
 
     /// Issues an identity.
     pub(crate) fn identity(&self, token: &str, cluster_id: &str) -> Agent {
+        Agent::new(&self.issue(token, cluster_id), &self.gateway)
+    }
+
+    /// Issues an identity: what the API answers.
+    pub(crate) fn issue(&self, token: &str, cluster_id: &str) -> Value {
         let path = format!("/api/v1/clusters/{cluster_id}/kubernetes/agent");
-        let issued = self.post(token, &path, &json!({ "gateway_url": self.gateway })).expect(201);
-        Agent::new(&issued, &self.gateway)
+        self.post(token, &path, &json!({ "gateway_url": self.gateway })).expect(201)
     }
 
     /// Queues the least command that there is.
