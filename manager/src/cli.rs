@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::operator::cli::OperatorTask;
 use crate::store::Database;
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -108,8 +109,10 @@ impl Folders {
 /// How much this process takes on.
 #[derive(Args)]
 pub(crate) struct Load {
-    /// Connections of agents at once; more wait until one ends
+    /// Connections of agents at once, 1 to 1000000; what comes above is put off until one ends. Lowered,
+    /// and logged, where fewer files may be open
     #[arg(long, value_name = "N", env = "NAVIN_MAX_AGENTS", default_value_t = 16_384)]
+    #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
     pub(crate) max_agents: usize,
     /// Calls a minute of one agent's certificate, above which it is told to wait; 0 for any number
     #[arg(long, value_name = "N", env = "NAVIN_AGENT_RATE", default_value_t = 1200)]

@@ -21,6 +21,7 @@ mod issue;
 mod keys;
 mod limits;
 mod newcomers;
+mod open_files;
 mod operator;
 mod rest;
 mod room;

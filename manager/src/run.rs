@@ -9,16 +9,15 @@ use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::{Secrets, ServerKey};
 use crate::limits::Limits;
-use crate::serve::Port;
+use crate::serve::{Port, files_of};
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
 use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
 use crate::tls::Clients;
 use crate::wake::Wake;
-use crate::{clock, contacts, files, gateway, operator, rest};
+use crate::{clock, contacts, files, gateway, open_files, operator, rest};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
-use rustix::process::{Resource, getrlimit, setrlimit};
 use serde_json::{Map, Value};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
@@ -29,9 +28,6 @@ use tokio::sync::Semaphore;
 
 /// Random bytes of a bearer token.
 const TOKEN_BYTES: usize = 32;
-
-/// Files that are open besides connections: the database, keys, standard streams.
-const OTHER_FILES: usize = 100;
 
 /// How often the server certificate's files are looked at.
 const RENEW_EVERY: Duration = Duration::from_secs(5);
@@ -63,12 +59,13 @@ pub(crate) fn run(arguments: Arguments) -> Result<(), Failure> {
 
 async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
+    let max_agents = open_files::fit(task.load.max_agents, files_of(rest::MAX_CONNECTIONS))?;
     let tls = task.folders.tls_dir()?;
     let secrets = Secrets::open(&tls)?;
     let server = ServerKey::open(&tls, &task.server_names, Some(Arc::clone(&secrets.authority)))?;
     let app = start(&task.folders, server, (&task.load, task.token_rate), stop.clone()).await?;
     let rest = Port::bind(task.listen, &app.server, Clients::Any, rest::MAX_CONNECTIONS)?;
-    let gateway = bind_gateway(task.gateway_listen, &app, &task.load)?;
+    let gateway = bind_gateway(task.gateway_listen, &app, max_agents)?;
     print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
     let router = rest::router(&app, secrets);
     tokio::join!(rest.serve(router, stop.clone()), gateway.serve(gateway::router(&app), stop));
@@ -79,9 +76,10 @@ async fn serve(task: Serve) -> Result<(), Failure> {
 
 async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
+    let max_agents = open_files::fit(task.load.max_agents, 0)?;
     let server = ServerKey::open(&task.folders.tls_dir()?, &task.server_names, None)?;
     let app = start(&task.folders, server, (&task.load, 0), stop.clone()).await?;
-    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, &task.load)?;
+    let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, max_agents)?;
     print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
     contacts::write(&app).await;
@@ -95,7 +93,6 @@ async fn start(
     (load, token_rate): (&Load, u32),
     stop: Stop,
 ) -> Result<Shared, Failure> {
-    raise_file_limit(load.max_agents);
     let database = folders.place.database()?;
     let store = Store::open(&database).await?;
     let instance = Instance::register(&store).await?;
@@ -127,21 +124,6 @@ async fn start(
     Ok(app)
 }
 
-/// Lets this process have as many files open as the system allows: one a connection.
-fn raise_file_limit(max_agents: usize) {
-    let mut limit = getrlimit(Resource::Nofile);
-    limit.current = limit.maximum;
-    if let Err(error) = setrlimit(Resource::Nofile, limit) {
-        tracing::warn!(%error, "the limit of open files stays as it is");
-    }
-    let wanted = max_agents.saturating_add(rest::MAX_CONNECTIONS).saturating_add(OTHER_FILES);
-    if let Some(files) = getrlimit(Resource::Nofile).current
-        && usize::try_from(files).is_ok_and(|files| files < wanted)
-    {
-        tracing::warn!(files, wanted, "fewer files may be open than connections are let in");
-    }
-}
-
 /// Takes a server certificate that was replaced, and replaces one that ends soon. A file that cannot
 /// be used is told once a day.
 async fn renew(app: Shared) {
@@ -163,8 +145,8 @@ async fn renew(app: Shared) {
     }
 }
 
-fn bind_gateway(address: SocketAddr, app: &Shared, load: &Load) -> Result<Port, Failure> {
-    Port::bind(address, &app.server, Clients::Certified, load.max_agents)
+fn bind_gateway(address: SocketAddr, app: &Shared, max_agents: usize) -> Result<Port, Failure> {
+    Port::bind(address, &app.server, Clients::Certified, max_agents)
 }
 
 async fn token(task: Token) -> Result<(), Failure> {

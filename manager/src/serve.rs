@@ -131,8 +131,7 @@ impl Port {
     /// Serves until `stop`, and then what is under way.
     pub(crate) async fn serve(self, router: Router, stop: Stop) {
         let slots = Arc::new(Semaphore::new(self.max_connections));
-        let newcomers = self.max_connections.clamp(LEAST_NEWCOMERS, MAX_NEWCOMERS);
-        let newcomers = Newcomers::new(newcomers, NEWCOMERS_HAVE);
+        let newcomers = Newcomers::new(newcomers_of(self.max_connections), NEWCOMERS_HAVE);
         let server = Arc::new(Server {
             tls: self.tls,
             router,
@@ -163,6 +162,15 @@ impl Port {
             tracing::warn!("requests were cut off at the end");
         }
     }
+}
+
+/// Files that a port with so many connections may have open.
+pub(crate) fn files_of(max_connections: usize) -> usize {
+    max_connections.saturating_add(newcomers_of(max_connections))
+}
+
+fn newcomers_of(max_connections: usize) -> usize {
+    max_connections.clamp(LEAST_NEWCOMERS, MAX_NEWCOMERS)
 }
 
 /// Listens, with room for a fleet that comes back all at once.

@@ -167,6 +167,21 @@ fn a_damaged_file_is_named_with_exit_code_78() {
 }
 
 #[test]
+fn agents_are_as_many_as_can_be_and_no_number_is_taken_that_cannot() {
+    let folder = Folder::new("max-agents");
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--max-agents"];
+    for number in ["0", "1000001", "18446744073709551615", "many"] {
+        let output = folder.run(&[&serve[..], &[number]].concat());
+        assert_eq!(output.status.code(), Some(2), "{number}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--max-agents"), "{output:?}");
+    }
+    let output = folder.run_with_open_files(1000, &[&serve[..], &["100"]].concat());
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("1000 files may be open (ulimit -n): expected 1189"), "{told}");
+}
+
+#[test]
 fn a_gateway_alone_delivers_without_the_keys_that_sign() {
     let folder = Folder::new("gateway-keys");
     let token = folder.token("acme");

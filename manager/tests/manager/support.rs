@@ -61,6 +61,14 @@ impl Folder {
         self.command(arguments).output().unwrap()
     }
 
+    /// The same, where so many files may be open.
+    pub(crate) fn run_with_open_files(&self, most: u32, arguments: &[&str]) -> Output {
+        let run = self.command(arguments);
+        let mut command = Command::new("sh");
+        command.args(["-c", "ulimit -n $0; exec \"$@\"", &most.to_string()]);
+        command.arg(run.get_program()).args(run.get_args()).output().unwrap()
+    }
+
     /// A token for a tenant.
     pub(crate) fn token(&self, tenant: &str) -> String {
         let output = self.run(&["token", "--tenant", tenant]);
