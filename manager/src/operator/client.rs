@@ -43,7 +43,7 @@ pub(crate) enum Trouble {
     #[error("the command {0}")]
     Outcome(String),
     /// The command has no outcome yet.
-    #[error("the wait ran out; the command is still {0}")]
+    #[error("the wait ran out; the command is still {0}, and runs when an agent takes it within its window")]
     WaitRanOut(String),
     /// Standard output is gone.
     #[error("standard output: {0}")]

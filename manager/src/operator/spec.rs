@@ -38,10 +38,13 @@ pub(super) fn parse(text: &str, name: &str) -> Result<Map<String, Value>, Troubl
     let Value::Object(mut members) = document else {
         return Err(wrong("expected a mapping".to_owned()));
     };
-    if members.get("kind").and_then(Value::as_str) != Some("ManagedComponent")
-        || !members.contains_key("apiVersion")
-    {
+    let kind = members.get("kind").and_then(Value::as_str);
+    if kind.is_none() || !members.contains_key("apiVersion") {
         return Ok(members);
+    }
+    if let Some(kind) = kind.filter(|kind| *kind != "ManagedComponent") {
+        let expected = "expected a spec alone, or a ManagedComponent with it";
+        return Err(wrong(format!("kind: {kind}: {expected}")));
     }
     if members.get("apiVersion").and_then(Value::as_str) != Some("platform.navin.ai/v1") {
         return Err(wrong("apiVersion: expected platform.navin.ai/v1".to_owned()));

@@ -127,6 +127,9 @@ fn each_way_to_end_badly_has_its_exit_code() {
         shell.prints(arguments, code);
     }
     assert_eq!(shell.run(&["apply", "web", "-f", "-"], "a: 1\na: 2\n").status.code(), Some(2));
+    // Another object is no spec: it would be signed with its apiVersion and all.
+    let other = shell.run(&["apply", "web", "-f", "-"], "apiVersion: apps/v1\nkind: Deployment\nspec: {}\n");
+    assert_eq!(other.status.code(), Some(2), "{other:?}");
     fs::write(folder.join("token"), "navin_wrong").unwrap();
     shell.prints(&["clusters"], 3);
     fs::write(folder.join("token"), "two words").unwrap();
