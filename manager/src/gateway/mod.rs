@@ -72,22 +72,19 @@ pub(crate) fn router(app: &Shared) -> Router {
         .fallback(async || GatewayError::NotFound)
         .method_not_allowed_fallback(async || GatewayError::MethodNotAllowed)
         .layer(middleware::from_fn_with_state(app.clone(), authenticate))
-        .layer(middleware::from_fn(limit_time))
-        .layer(middleware::from_fn(settle))
+        .layer(middleware::from_fn(admit))
         .with_state(app.clone())
 }
 
-async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+/// Takes the connection in, and bounds the call.
+async fn admit(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
     if peer.settle().await {
-        return next.run(request).await;
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
+        return answer.unwrap_or_else(|_| GatewayError::TooSlow.into_response());
     }
     let mut response = GatewayError::Overloaded.into_response();
     http::close(&mut response);
     response
-}
-
-async fn limit_time(request: Request, next: Next) -> Result<Response, GatewayError> {
-    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await.map_err(|_| GatewayError::TooSlow)
 }
 
 async fn authenticate(

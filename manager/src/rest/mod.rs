@@ -85,21 +85,21 @@ pub(crate) fn router(app: &Shared, secrets: Secrets) -> Router {
         // Outside of the token: for the probes of what runs us.
         .route("/healthz", get(health))
         .route("/openapi.json", get(openapi))
-        .layer(middleware::from_fn(limit_time))
-        .layer(middleware::from_fn(settle))
+        .layer(middleware::from_fn(admit))
         .with_state(app.clone())
 }
 
-/// Takes the connection in; keeps it afterwards only for an operator who has a place for it.
-async fn settle(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
-    let response =
-        if peer.settle().await { next.run(request).await } else { Problem::overloaded().into_response() };
+/// Takes the connection in, and bounds the call; keeps the connection afterwards only for an operator who
+/// has a place for it.
+async fn admit(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+    let response = if peer.settle().await {
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
+        answer.unwrap_or_else(|_| Problem::too_slow().into_response())
+    } else {
+        Problem::overloaded().into_response()
+    };
     let is_known = peer.operator.get().is_some() && response.status() != StatusCode::UNAUTHORIZED;
     if is_known { response } else { closing(response) }
-}
-
-async fn limit_time(request: Request, next: Next) -> Result<Response, Problem> {
-    tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await.map_err(|_| Problem::too_slow())
 }
 
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
