@@ -54,7 +54,11 @@ impl Problem {
 
     /// No token, or none that is known.
     pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "a bearer token is needed, and one that is known and not revoked")
+        Self::new(
+            StatusCode::UNAUTHORIZED,
+            "unauthorized",
+            "a bearer token is needed, and one that is known and not revoked",
+        )
     }
 
     /// It did not come, or was not done, in time.
