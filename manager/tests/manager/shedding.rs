@@ -2,7 +2,6 @@
 
 use crate::raw::{Tls, address, is_closed, tls};
 use crate::support::{Agent, Folder, LIMIT, Manager, until};
-use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
