@@ -168,7 +168,7 @@ fn a_request_or_a_handshake_that_comes_byte_by_byte_is_cut() {
 /// The number of the other end of a connection among the system's sockets.
 fn other_end(stream: &TcpStream) -> u64 {
     let [here, there] = [stream.local_addr(), stream.peer_addr()].map(|address| address.unwrap().port());
-    let sockets = fs::read_to_string("/proc/net/tcp").unwrap();
+    let sockets = std::fs::read_to_string("/proc/net/tcp").unwrap();
     let port = |field: &str| u16::from_str_radix(field.rsplit(':').next().unwrap(), 16).ok();
     let mut lines = sockets.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
     let line = lines.find(|line| port(line[1]) == Some(there) && port(line[2]) == Some(here)).unwrap();
