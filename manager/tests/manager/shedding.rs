@@ -212,7 +212,7 @@ fn who_does_not_read_what_was_asked_for_is_cut_and_who_reads_slowly_is_not() {
 }
 
 #[test]
-fn a_thousand_connections_that_say_nothing_are_shed_while_an_honest_agent_polls() {
+fn a_thousand_connections_that_say_nothing_are_cut_while_an_honest_agent_polls() {
     let folder = Folder::new("silent");
     let token = folder.token("acme");
     let manager = folder.serve();
