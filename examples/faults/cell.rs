@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 const API_CALLS: u64 = 600;
 /// What the repairs come to while the leader alone is hit: 86 a minute, and at most seven calls each.
 const REPAIR_CALLS: u64 = 600;
-/// Most calls of the gateway: three threads of one leader, each with pauses of at least a second.
-const GATEWAY_CALLS: u64 = 3 * 60;
+/// Most calls of the gateway: three threads of one leader, each with pauses of at least a second, and what follows an
+/// answer with commands at once.
+const GATEWAY_CALLS: u64 = 4 * 60;
 /// What the log says of a call that was surely not made.
 const NO_CONNECTION: &str = "no connection: ";
 /// Between two changes by hand while the leader alone is hit.

@@ -87,7 +87,8 @@ impl Row {
     pub(crate) fn says_no_connection(&self) -> bool {
         match &self.fault {
             Fault::Door(door) => *door == Door::Closed,
-            Fault::Name(resolver) => *resolver == Resolver::Refuses,
+            // musl asks a resolver that refuses again for longer than a call to the API server may take.
+            Fault::Name(resolver) => *resolver == Resolver::Refuses && self.peer == Server::Gateway,
             Fault::Certificate(_) => true,
             _ => false,
         }
