@@ -94,7 +94,7 @@ fn main() -> ExitCode {
     );
     if differences.is_empty() && flat {
         println!(
-            "every command has one outcome, the cluster shows them, and the agent is as small as it was"
+            "every command has one outcome, the cluster shows them, and the agent stayed within its bounds"
         );
         ExitCode::SUCCESS
     } else {

@@ -5,6 +5,10 @@ use std::time::Duration;
 
 /// How much more memory there may be in the last quarter than in the second, on average, in KiB.
 const GROWTH_KIB: f64 = 1024.0;
+/// How long it must last for that to mean something: until windows of commands are past, the state grows.
+const SETTLED: Duration = Duration::from_mins(40);
+/// Most memory ever, in KiB, however short it is.
+const PEAK_KIB: u64 = 32 * 1024;
 /// Most threads and open files ever.
 const THREADS: u64 = 20;
 const FILES: u64 = 64;
@@ -50,14 +54,21 @@ impl Samples {
         };
         let (second, last) = (mean(&self.0[quarter..2 * quarter]), mean(&self.0[3 * quarter..]));
         let most = |of: fn(&Reading) -> u64| self.0.iter().map(|(_, now)| of(now)).max().unwrap_or(0);
-        let (threads, files) = (most(|now| now.threads), most(|now| now.files));
+        let (threads, files, peak) =
+            (most(|now| now.threads), most(|now| now.files), most(|now| now.peak_kib));
+        let settled = self.0.last().is_some_and(|(at, _)| *at >= SETTLED);
         println!(
             "the one that lived through it: RSS {second:.0} KiB in the second quarter, {last:.0} in the last, \
-             {:+.0} KiB an hour; at most {} KiB, {threads} threads, {files} files",
-            self.slope(quarter),
-            most(|now| now.peak_kib)
+             {:+.0} KiB an hour; at most {peak} KiB, {threads} threads, {files} files",
+            self.slope(quarter)
         );
-        last - second <= GROWTH_KIB && threads <= THREADS && files <= FILES
+        if !settled {
+            println!(
+                "too short to say whether it is flat: the bounds are {PEAK_KIB} KiB, {THREADS} threads, {FILES} files"
+            );
+        }
+        let flat = !settled || last - second <= GROWTH_KIB;
+        flat && peak <= PEAK_KIB && threads <= THREADS && files <= FILES
     }
 
     /// The line of least squares through the samples from this one on, in KiB an hour.
