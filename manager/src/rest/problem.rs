@@ -73,7 +73,7 @@ impl Problem {
         Self { retry_after_s: Some(RETRY_AFTER_S), ..problem }
     }
 
-    /// The database does not answer: nothing was acknowledged.
+    /// The database does not answer in time: nothing is acknowledged, though what was on its way may have been done.
     pub(crate) fn unavailable() -> Self {
         let detail = "the database does not answer";
         let problem = Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", detail);

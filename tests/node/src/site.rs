@@ -36,7 +36,7 @@ pub(crate) struct Site {
 }
 
 impl Site {
-    /// The cluster of the environment; starts the manager as `docs/MANAGER.md` says.
+    /// The cluster of the environment; starts the manager as the README says.
     pub(crate) fn found() -> Self {
         let folder = PathBuf::from(env::var("NODE_DIR").expect("NODE_DIR, which tests/node/run sets"));
         let nodes = env::var("NODES").ok().and_then(|number| number.parse().ok()).expect("NODES");
