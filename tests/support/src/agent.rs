@@ -17,6 +17,8 @@ use crate::wait::until;
 pub struct AgentOptions {
     /// The name of its pod, which also names its log files.
     pub pod: String,
+    /// Another build of the agent than the workspace's own.
+    pub program: Option<PathBuf>,
     /// Its identity folder; replicas share one.
     pub identity_dir: PathBuf,
     /// A break-glass inbox, which is made.
@@ -73,7 +75,7 @@ impl Agent {
         ];
         envs.extend(options.envs);
         let mut line = options.wrapper;
-        line.push(cargo_binary("navin-cluster-agent").into());
+        line.push(options.program.unwrap_or_else(|| cargo_binary("navin-cluster-agent")).into());
         line.append(&mut args);
         let program = PathBuf::from(line.remove(0));
         let args = line;

@@ -7,7 +7,7 @@
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::cluster_binary::{Server, servers};
+use crate::cluster_flags::{AUDIT_POLICY, api_server_flags, etcd_flags};
 use crate::credentials::{random_token, signing_key};
 use crate::folder::RunFolder;
 use crate::namespace::{self, Namespace};
@@ -41,10 +42,19 @@ pub struct Cluster {
 impl Cluster {
     /// Starts a control plane of one's own, for tests that stop or pause it.
     pub fn start() -> Self {
+        Self::start_with(&[])
+    }
+
+    /// The same with an audit log of every call, without bodies: [`Cluster::audit_log`].
+    pub fn start_audited() -> Self {
+        Self::start_with(&["--audit-policy-file=audit.yaml", "--audit-log-path=audit.log"])
+    }
+
+    fn start_with(flags: &[&str]) -> Self {
         // Another process may take a port between our looking and the server's binding: try others.
         let mut last = String::new();
         for _ in 0..5 {
-            match Self::try_start() {
+            match Self::try_start(flags) {
                 Ok(cluster) => {
                     namespace::install_cluster_wide(&cluster.admin);
                     return cluster;
@@ -61,7 +71,7 @@ impl Cluster {
         SHARED.get_or_init(Self::start)
     }
 
-    fn try_start() -> Result<Self, String> {
+    fn try_start(more: &[&str]) -> Result<Self, String> {
         let [etcd, api_server] = servers();
         let folder = RunFolder::new("cluster");
         let [client_port, peer_port, secure_port] = free_ports();
@@ -73,7 +83,9 @@ impl Cluster {
             Process::start(Launch { name: name.into(), program: server.program, args, envs: vec![], folder })
         };
         let etcd = launch("etcd", etcd, etcd_flags(client_port, peer_port));
-        let api_server = launch("kube-apiserver", api_server, api_server_flags(client_port, secure_port));
+        let mut flags = api_server_flags(client_port, secure_port);
+        flags.extend(more.iter().map(|&flag| flag.to_owned()));
+        let api_server = launch("kube-apiserver", api_server, flags);
         let url = format!("https://127.0.0.1:{secure_port}");
         let (ca_pem, admin) = until_ready(&etcd, &api_server, || {
             let ca_pem = issuer(&folder.path().join("certificates/apiserver.crt"))?;
@@ -191,6 +203,16 @@ impl Cluster {
         fs::write(path, self.kubeconfig_for(&self.admin_token)).expect("a kubeconfig");
     }
 
+    /// The bearer token of the admin.
+    pub fn admin_token(&self) -> &str {
+        &self.admin_token
+    }
+
+    /// One JSON object a line for every call that was answered, where it was started with that.
+    pub fn audit_log(&self) -> PathBuf {
+        self.folder.path().join("audit.log")
+    }
+
     /// Where its logs and data are.
     pub fn folder(&self) -> &Path {
         self.folder.path()
@@ -200,42 +222,12 @@ impl Cluster {
 fn write_credentials(folder: &Path, admin_token: &str) {
     let (private, public) = signing_key();
     let tokens = format!("{admin_token},admin,admin,\"system:masters\"\n");
-    for (name, text) in [("accounts.key", private), ("accounts.pub", public), ("tokens.csv", tokens)] {
+    let audit = AUDIT_POLICY.to_owned();
+    let files =
+        [("accounts.key", private), ("accounts.pub", public), ("tokens.csv", tokens), ("audit.yaml", audit)];
+    for (name, text) in files {
         fs::write(folder.join(name), text).expect("a file of the test cluster");
     }
-}
-
-fn etcd_flags(client_port: u16, peer_port: u16) -> Vec<String> {
-    let (client, peer) = (format!("http://127.0.0.1:{client_port}"), format!("http://127.0.0.1:{peer_port}"));
-    vec![
-        "--data-dir=etcd".into(),
-        format!("--listen-client-urls={client}"),
-        format!("--advertise-client-urls={client}"),
-        format!("--listen-peer-urls={peer}"),
-        format!("--initial-advertise-peer-urls={peer}"),
-        format!("--initial-cluster=default={peer}"),
-        // A machine that loses its power loses the test as well.
-        "--unsafe-no-fsync".into(),
-        "--log-level=warn".into(),
-    ]
-}
-
-fn api_server_flags(etcd_port: u16, secure_port: u16) -> Vec<String> {
-    vec![
-        format!("--etcd-servers=http://127.0.0.1:{etcd_port}"),
-        "--bind-address=127.0.0.1".into(),
-        format!("--secure-port={secure_port}"),
-        // Loopback is no address for an Endpoints object, and nobody here looks for one.
-        "--advertise-address=127.0.0.1".into(),
-        "--endpoint-reconciler-type=none".into(),
-        "--cert-dir=certificates".into(),
-        "--service-account-issuer=https://kubernetes.default.svc".into(),
-        "--service-account-signing-key-file=accounts.key".into(),
-        "--service-account-key-file=accounts.pub".into(),
-        "--service-cluster-ip-range=10.96.0.0/16".into(),
-        "--authorization-mode=RBAC,Node".into(),
-        "--token-auth-file=tokens.csv".into(),
-    ]
 }
 
 /// Three at once, so that they differ.

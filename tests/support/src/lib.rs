@@ -18,6 +18,7 @@ mod api;
 mod binaries;
 mod cluster;
 mod cluster_binary;
+mod cluster_flags;
 mod credentials;
 mod folder;
 mod identity;

@@ -97,6 +97,7 @@ impl World {
     pub fn agent_options(&self, pod: &str) -> AgentOptions {
         AgentOptions {
             pod: pod.to_owned(),
+            program: None,
             identity_dir: self.identity_dir.clone(),
             inbox: None,
             kube_api: None,

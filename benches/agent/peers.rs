@@ -1,0 +1,96 @@
+//! The agents that one would write instead: with client-go, and with kube-rs.
+//!
+//! Each elects a leader by a Lease, applies a number of `things.perf.example.com` server-side, watches them
+//! and restores what is changed by hand; neither has a gateway, signatures or durable state.
+
+use navin_test_support::{Launch, Process, RunFolder, say, target_dir, until, workspace_dir};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+/// What they are built from.
+pub(crate) const VERSIONS: &str =
+    "client-go 0.36.3 (Go), kube 5.0.0 with kube-lease-manager 0.13.1 (musl, opt-level s)";
+
+/// A peer, built.
+#[derive(Clone, Debug)]
+pub(crate) struct Peer {
+    pub(crate) name: &'static str,
+    pub(crate) binary: PathBuf,
+    /// Before the id in its user agent.
+    agent: &'static str,
+}
+
+/// Builds both; seconds where nothing has changed.
+pub(crate) fn build() -> [Peer; 2] {
+    let sources = workspace_dir().join("benches/peers");
+    let target = target_dir().join("bench-peers");
+    say("building the peers (once: two to four minutes)");
+    let go = target.join("client-go");
+    let mut command = Command::new("go");
+    command.current_dir(sources.join("client-go")).env("CGO_ENABLED", "0");
+    command
+        .args(["build", "-mod=readonly", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o"])
+        .arg(&go)
+        .arg(".");
+    built(command, "client-go");
+    let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
+    let mut command = Command::new("cargo");
+    command.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
+    command.args(["build", "--quiet", "--locked", "--release", "--target", &triple, "--manifest-path"]);
+    command.arg(sources.join("kube-rs/Cargo.toml")).arg("--target-dir").arg(target.join("kube-rs"));
+    built(command, "kube-rs");
+    let kube_rs = target.join("kube-rs").join(triple).join("release/baseline-kube-rs");
+    [
+        Peer { name: "client-go", binary: go, agent: "baseline-go" },
+        Peer { name: "kube-rs", binary: kube_rs, agent: "baseline-kube-rs" },
+    ]
+}
+
+fn built(mut command: Command, name: &str) {
+    let status = command.status().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    assert!(status.success(), "building the peer {name} failed: {command:?}");
+}
+
+impl Peer {
+    /// Starts a replica that keeps so many things in `default`, elected by the Lease of this name.
+    pub(crate) fn start(
+        &self,
+        kubeconfig: &Path,
+        folder: &RunFolder,
+        id: &str,
+        lease: &str,
+        things: u32,
+    ) -> Replica {
+        let options = [("id", id), ("lease", lease), ("n", &things.to_string())];
+        let process = Process::start(Launch {
+            name: format!("{}-{id}", self.name),
+            program: self.binary.clone(),
+            args: ["agent".into(), format!("--kubeconfig={}", kubeconfig.display()).into()]
+                .into_iter()
+                .chain(options.map(|(name, value)| format!("--{name}={value}").into()))
+                .collect(),
+            envs: vec![],
+            folder: folder.path().to_owned(),
+        });
+        Replica { process, who: format!("{}/{id}", self.agent) }
+    }
+}
+
+/// A running peer.
+#[derive(Debug)]
+pub(crate) struct Replica {
+    pub(crate) process: Process,
+    /// Its name in the audit log.
+    pub(crate) who: String,
+}
+
+impl Replica {
+    /// Waits for a word of its own: `start`, `leading`, `first-act`, `applied`, `synced`.
+    pub(crate) fn wait(&self, word: &str, bound: Duration) {
+        until(&format!("{}: {word}", self.who), bound, || {
+            let text = self.process.stdout_text();
+            text.lines().any(|line| line.split(' ').nth(1) == Some(word)).then_some(())
+        });
+    }
+}

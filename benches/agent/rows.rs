@@ -1,0 +1,19 @@
+//! What is measured, group by group, in the order of the table.
+
+mod size;
+
+use crate::Plan;
+use crate::lab::Lab;
+use crate::table::Row;
+
+/// Measures a group of rows.
+type Group = fn(&Lab, &Plan) -> Vec<Row>;
+
+/// The groups, by the names that `--only` takes.
+pub(crate) const GROUPS: &[(&str, Group)] = &[("size", size::rows)];
+
+/// What a process of its own measures, since it is about that process: started by a row, by its name.
+pub(crate) fn inner(name: &str) -> Option<fn(&[String])> {
+    let _ = name;
+    None
+}
