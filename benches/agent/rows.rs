@@ -1,6 +1,9 @@
 //! What is measured, group by group, in the order of the table.
 
+mod failover;
+mod rest;
 mod size;
+mod start;
 
 use crate::Plan;
 use crate::lab::Lab;
@@ -10,7 +13,8 @@ use crate::table::Row;
 type Group = fn(&Lab, &Plan) -> Vec<Row>;
 
 /// The groups, by the names that `--only` takes.
-pub(crate) const GROUPS: &[(&str, Group)] = &[("size", size::rows)];
+pub(crate) const GROUPS: &[(&str, Group)] =
+    &[("size", size::rows), ("rest", rest::rows), ("start", start::rows), ("failover", failover::rows)];
 
 /// What a process of its own measures, since it is about that process: started by a row, by its name.
 pub(crate) fn inner(name: &str) -> Option<fn(&[String])> {
