@@ -1,5 +1,9 @@
 //! What is measured, group by group, in the order of the table.
 
+mod applies;
+mod command;
+mod drift;
+mod growth;
 mod size;
 
 use crate::Plan;
@@ -10,7 +14,13 @@ use crate::table::Row;
 type Group = fn(&Lab, &Plan) -> Vec<Row>;
 
 /// The groups, by the names that `--only` takes.
-pub(crate) const GROUPS: &[(&str, Group)] = &[("size", size::rows)];
+pub(crate) const GROUPS: &[(&str, Group)] = &[
+    ("size", size::rows),
+    ("drift", drift::rows),
+    ("applies", applies::rows),
+    ("command", command::rows),
+    ("growth", growth::rows),
+];
 
 /// What a process of its own measures, since it is about that process: started by a row, by its name.
 pub(crate) fn inner(name: &str) -> Option<fn(&[String])> {
