@@ -13,6 +13,7 @@
 mod audit;
 mod lab;
 mod measure;
+mod operator;
 mod peers;
 mod raw;
 mod rows;
