@@ -11,6 +11,7 @@
 //! measured.
 
 mod audit;
+mod big_cluster;
 mod lab;
 mod measure;
 mod peers;

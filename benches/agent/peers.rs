@@ -73,7 +73,12 @@ impl Peer {
             envs: vec![],
             folder: folder.path().to_owned(),
         });
-        Replica { process, who: format!("{}/{id}", self.agent) }
+        Replica { process, who: self.who(id) }
+    }
+
+    /// How the audit log names the one with this id.
+    pub(crate) fn who(&self, id: &str) -> String {
+        format!("{}/{id}", self.agent)
     }
 }
 

@@ -1,6 +1,10 @@
 //! What is measured, group by group, in the order of the table.
 
+mod gateway;
+mod growth_nodes;
+mod inventory;
 mod size;
+mod verify;
 
 use crate::Plan;
 use crate::lab::Lab;
@@ -10,10 +14,18 @@ use crate::table::Row;
 type Group = fn(&Lab, &Plan) -> Vec<Row>;
 
 /// The groups, by the names that `--only` takes.
-pub(crate) const GROUPS: &[(&str, Group)] = &[("size", size::rows)];
+pub(crate) const GROUPS: &[(&str, Group)] = &[
+    ("size", size::rows),
+    ("inventory", inventory::rows),
+    ("verify", verify::rows),
+    ("growth-nodes", growth_nodes::rows),
+    ("gateway", gateway::rows),
+];
 
 /// What a process of its own measures, since it is about that process: started by a row, by its name.
 pub(crate) fn inner(name: &str) -> Option<fn(&[String])> {
-    let _ = name;
-    None
+    match name {
+        "verify-loop" => Some(verify::inner),
+        _ => None,
+    }
 }
