@@ -2,7 +2,9 @@
 
 use crate::audit::Audit;
 use crate::peers::{self, Peer, Replica};
-use navin_test_support::{Agent, Api, Cluster, RunFolder, World, say, target_dir, until, workspace_dir};
+use navin_test_support::{
+    Agent, AgentOptions, Api, Cluster, RunFolder, World, say, target_dir, until, workspace_dir,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -62,9 +64,12 @@ impl Lab {
 
     /// A replica of ours, as released.
     pub(crate) fn ours(&self, world: &World, pod: &str) -> Agent {
-        let mut options = world.agent_options(pod);
-        options.program = Some(self.agent.clone());
-        world.agent_with(options)
+        world.agent_with(self.options(world, pod))
+    }
+
+    /// The same, for a row that wants something else in it.
+    pub(crate) fn options(&self, world: &World, pod: &str) -> AgentOptions {
+        AgentOptions { program: Some(self.agent.clone()), ..world.agent_options(pod) }
     }
 
     /// A replica of a peer's.

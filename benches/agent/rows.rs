@@ -1,10 +1,13 @@
 //! What is measured, group by group, in the order of the table.
 
+mod failover;
 mod gateway;
 mod growth_nodes;
-mod inventory;
+pub(crate) mod inventory;
+pub(crate) mod rest;
 mod size;
-mod verify;
+mod start;
+pub(crate) mod verify;
 
 use crate::Plan;
 use crate::lab::Lab;
@@ -16,6 +19,9 @@ type Group = fn(&Lab, &Plan) -> Vec<Row>;
 /// The groups, by the names that `--only` takes.
 pub(crate) const GROUPS: &[(&str, Group)] = &[
     ("size", size::rows),
+    ("rest", rest::rows),
+    ("start", start::rows),
+    ("failover", failover::rows),
     ("inventory", inventory::rows),
     ("verify", verify::rows),
     ("growth-nodes", growth_nodes::rows),
