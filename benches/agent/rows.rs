@@ -31,7 +31,7 @@ pub(crate) const GROUPS: &[(&str, Group)] = &[
 /// What a process of its own measures, since it is about that process: started by a row, by its name.
 pub(crate) fn inner(name: &str) -> Option<fn(&[String])> {
     match name {
-        "verify-loop" => Some(verify::inner),
+        verify::INNER => Some(verify::inner),
         _ => None,
     }
 }

@@ -55,6 +55,9 @@ pub(crate) fn rows(_: &Lab, plan: &Plan) -> Vec<Row> {
     ]
 }
 
+/// The name of [`inner`].
+pub(crate) const INNER: &str = "verify-loop";
+
 /// For a counter of instructions: verifies the small one so many times, and nothing else that grows with that.
 pub(crate) fn inner(arguments: &[String]) {
     let times: u32 = arguments.first().and_then(|times| times.parse().ok()).expect("how many times");
