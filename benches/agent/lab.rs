@@ -30,8 +30,16 @@ pub(crate) struct Lab {
 impl Lab {
     /// Builds everything and starts the API server.
     pub(crate) fn start() -> Self {
+        Self::start_with(peers::build())
+    }
+
+    /// The same without the peers.
+    pub(crate) fn start_alone() -> Self {
+        Self::start_with(peers::all())
+    }
+
+    fn start_with(peers: [Peer; 2]) -> Self {
         let agent = build_agent();
-        let peers = peers::build();
         let cluster: &'static Cluster = Box::leak(Box::new(Cluster::start_audited()));
         let folder = RunFolder::new("bench");
         let kubeconfig = folder.path().join("kubeconfig");

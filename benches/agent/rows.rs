@@ -4,10 +4,14 @@ mod applies;
 mod command;
 mod drift;
 mod failover;
+mod gateway;
 mod growth;
-mod rest;
+mod growth_nodes;
+pub(crate) mod inventory;
+pub(crate) mod rest;
 mod size;
 mod start;
+pub(crate) mod verify;
 
 use crate::Plan;
 use crate::lab::Lab;
@@ -25,11 +29,17 @@ pub(crate) const GROUPS: &[(&str, Group)] = &[
     ("drift", drift::rows),
     ("applies", applies::rows),
     ("command", command::rows),
+    ("inventory", inventory::rows),
+    ("verify", verify::rows),
     ("growth", growth::rows),
+    ("growth-nodes", growth_nodes::rows),
+    ("gateway", gateway::rows),
 ];
 
 /// What a process of its own measures, since it is about that process: started by a row, by its name.
 pub(crate) fn inner(name: &str) -> Option<fn(&[String])> {
-    let _ = name;
-    None
+    match name {
+        verify::INNER => Some(verify::inner),
+        _ => None,
+    }
 }
