@@ -84,7 +84,7 @@ pub(crate) enum OperatorTask {
     /// Prints the YAML of what the manager's import may do in the cluster, for kubectl apply -f -
     #[command(after_help = EXIT_CODES)]
     ImportRbac(Target),
-    /// Issues the agent's identity, and prints its Secret as YAML; the one before is revoked
+    /// Issues the agent's identity, and prints its Secret as YAML; any before is revoked
     #[command(after_help = EXIT_CODES)]
     Identity {
         /// Whose.

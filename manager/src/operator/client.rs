@@ -154,7 +154,7 @@ impl Client {
     fn text(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String, Trouble> {
         let unanswered = |error: &dyn Display| {
             let doubt = if body.is_some() { " (it may have been done all the same)" } else { "" };
-            Trouble::Unreachable(format!("{}: {error}{doubt}", self.base))
+            Trouble::Unreachable(format!("{}: no answer: {error}{doubt}", self.base))
         };
         let request = Request::builder()
             .method(method)

@@ -48,7 +48,7 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
                 body[name] = number.into();
             }
             let issued = Client::new(&target.server)?.post(&target.path("agent")?, &body)?;
-            show::tell("a new identity is issued, and the one before it revoked: apply this now");
+            show::tell("a new identity is issued, and any before it revoked: apply this now");
             match target.server.output {
                 Form::Table => show::text(issued["secret_yaml"].as_str().unwrap_or_default()),
                 form => show::whole(form, &issued),
