@@ -35,7 +35,8 @@ impl Problem {
             Refused::Kubeconfig(why) => ("kubeconfig_invalid", format!("kubeconfig: {why}"), Vec::new()),
             Refused::Unreachable(why) => ("kubeconfig_unreachable", why, Vec::new()),
             Refused::Rights(findings) => {
-                let detail = "the kubeconfig's user cannot do what the import needs, or can do more: see findings";
+                let detail =
+                    "the kubeconfig's user cannot do what the import needs, or can do more: see findings";
                 ("kubeconfig_rights", detail.to_owned(), findings)
             }
         };
