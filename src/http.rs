@@ -18,7 +18,11 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use ureq::config::Config;
+use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
@@ -213,7 +217,8 @@ impl HttpsClient {
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
             .build();
-        Ok(Self { agent: config.new_agent(), base: base.to_owned(), token: token.map(TokenFile::new) })
+        let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), Addresses::default());
+        Ok(Self { agent, base: base.to_owned(), token: token.map(TokenFile::new) })
     }
 
     fn run(&self, request: &Request) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
@@ -284,5 +289,28 @@ fn is_before_sending(error: &io::Error) -> bool {
         Some(_) => false,
         // std has no kind for it.
         None => error.to_string().starts_with("failed to lookup address information"),
+    }
+}
+
+/// Takes an address as it is; a name is looked up by ureq, which starts a thread for each look-up.
+#[derive(Debug, Default)]
+struct Addresses(DefaultResolver);
+
+impl Resolver for Addresses {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let target = uri.scheme().zip(uri.authority());
+        let address =
+            target.and_then(|(scheme, authority)| DefaultResolver::host_and_port(scheme, authority));
+        let Some(address) = address.and_then(|address| address.parse().ok()) else {
+            return self.0.resolve(uri, config, timeout);
+        };
+        let mut found = self.empty();
+        found.push(address);
+        Ok(found)
     }
 }

@@ -44,8 +44,8 @@ const BETWEEN_SCANS: Duration = Duration::from_millis(200);
 const AGAIN: Duration = Duration::from_secs(1);
 /// When an answer that could not be written is tried again.
 const REWRITE: Duration = Duration::from_secs(5);
-/// How often a follower looks whether it leads.
-const FOLLOW: Duration = Duration::from_secs(2);
+/// How often a follower looks who leads; that it leads itself, the desk tells it.
+const FOLLOW: Duration = Duration::from_secs(10);
 
 /// A file without an answer.
 struct File {

@@ -9,7 +9,7 @@
 use crate::event::Event;
 use crate::heartbeat::Pulse;
 use crate::http::{Http, Switch};
-use crate::identity::{Current, Identity, fingerprint};
+use crate::identity::{Current, Identity, Seen, look};
 use crate::leadership::Permit;
 use crate::notices::{About, Notices};
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub struct Rotation {
     /// By which the thread is heard.
     pub pulse: Arc<Pulse>,
     /// The files as they were last looked at.
-    pub seen: [u8; 32],
+    pub seen: Seen,
 }
 
 /// A verified identity, and a client of the gateway for each [`Rotation::clients`].
@@ -54,7 +54,7 @@ impl Rotation {
 
     /// Looks once; takes a new identity into use if there is one.
     pub fn step(&mut self) {
-        let found = fingerprint(&self.dir);
+        let found = look(&self.dir);
         if found == self.seen {
             return;
         }

@@ -16,7 +16,6 @@ pub(crate) struct Call {
     pub(crate) verb: String,
     /// The plural of its kind, or the path where there is none.
     pub(crate) resource: String,
-    pub(crate) name: String,
     /// HTTP status.
     pub(crate) status: u64,
     pub(crate) received: Timestamp,
@@ -84,7 +83,6 @@ fn call(line: &str) -> Option<Call> {
         who: credential.as_str().map_or_else(|| text(&event["userAgent"]), str::to_owned),
         verb: text(&event["verb"]),
         resource: text(if of.is_null() { &event["requestURI"] } else { &of["resource"] }),
-        name: text(&of["name"]),
         status: event["responseStatus"]["code"].as_u64().unwrap_or(0),
         received: event["requestReceivedTimestamp"].as_str()?.parse().ok()?,
         answered: event["stageTimestamp"].as_str()?.parse().ok()?,

@@ -120,6 +120,9 @@ impl Pair {
         let replica = |pod: &str| {
             let mut options = lab.options(&world, pod);
             options.inbox = Some(world.folder().join(format!("{pod}-inbox")));
+            let run_dir = world.folder().join(format!("{pod}-run"));
+            std::fs::create_dir_all(&run_dir).expect("a folder for the heartbeat, as it is deployed");
+            options.args = vec!["--run-dir".into(), run_dir.into()];
             world.agent_with(options)
         };
         let leader = replica("leader");
