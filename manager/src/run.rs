@@ -100,6 +100,7 @@ async fn start(
         store,
         server: Arc::new(server),
         wake: Wake::default(),
+        questions: gateway::Questions::default(),
         instance,
         contacts: Contacts::default(),
         reports: gateway::room_for_reports(),
@@ -110,9 +111,10 @@ async fn start(
         kept: rest::Kept::new(),
         stop,
     });
-    let [renewed, looked, kept] = [(); 3].map(|()| Arc::clone(&app));
+    let [renewed, looked, asked, kept] = [(); 4].map(|()| Arc::clone(&app));
     forever("the server certificate", move || renew(Arc::clone(&renewed)));
     forever("the look for what polls wait for", move || gateway::look(Arc::clone(&looked)));
+    forever("the answers to polls", move || gateway::answer(Arc::clone(&asked)));
     forever("the contacts", move || contacts::keep(Arc::clone(&kept)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);

@@ -45,14 +45,15 @@ pub(crate) async fn poll(
     let deadline = Instant::now() + Duration::from_secs(wait_s);
     let cluster = identity.cluster();
     let waiting = app.wake.subscribe(&cluster);
+    // Before the question: what comes after it is told.
+    let mut told = waiting.told.notified();
+    let mut is_at_rest = app.questions.is_at_rest(&identity.identity_id).await?;
     let mut noted = false;
     loop {
-        // Before the look: what comes after it is told.
-        let told = waiting.told.notified();
-        // Boxed, as a waiting poll is to be small.
-        if Box::pin(bounded(app.store.worth_a_look(&cluster, &identity.identity_id))).await? {
+        if !is_at_rest {
             let note = |sent| peer.delivered.get_or_init(|| Delivered::new(&app, &cluster)).note(sent);
             let take = app.store.take_due(&cluster, &identity.identity_id, app.instance.id(), note);
+            // Boxed, as a waiting poll is to be small.
             match Box::pin(bounded(take)).await? {
                 Delivery::Revoked => return Err(refuse_revoked(&app, &identity).await),
                 Delivery::Nothing => {}
@@ -72,6 +73,8 @@ pub(crate) async fn poll(
             () = app.stop.wait() => return Ok(answer(&[])),
             () = tokio::time::sleep_until(deadline) => return Ok(answer(&[])),
         }
+        told = waiting.told.notified();
+        is_at_rest = false;
     }
 }
 

@@ -7,6 +7,7 @@ mod commands;
 mod delivered;
 mod error;
 mod look;
+mod questions;
 mod receipts;
 mod reports;
 
@@ -26,6 +27,7 @@ use axum::{Extension, Router};
 pub(crate) use delivered::Delivered;
 use error::GatewayError;
 pub(crate) use look::look;
+pub(crate) use questions::{Questions, answer};
 use std::sync::Arc;
 use std::time::Duration;
 
