@@ -57,7 +57,7 @@ pub(crate) async fn answer(app: Shared) {
                     answer.send(at_rest.contains(&identity_id)).unwrap_or_default();
                 }
             }
-            Err(error) => tracing::debug!(%error, "polls were not answered"),
+            Err(error) => tracing::error!(%error, "polls were not answered"),
         }
     }
 }
