@@ -1,6 +1,7 @@
 //! What the handlers of both ports share.
 
 use crate::contacts::Contacts;
+use crate::gateway::Questions;
 use crate::instance::Instance;
 use crate::keys::ServerKey;
 use crate::limits::Limits;
@@ -20,6 +21,8 @@ pub(crate) struct App {
     pub(crate) server: Arc<ServerKey>,
     /// The long polls that wait.
     pub(crate) wake: Wake,
+    /// What polls ask when they begin.
+    pub(crate) questions: Questions,
     /// This process among the gateways.
     pub(crate) instance: Instance,
     /// When agents were heard, until it is written.

@@ -103,6 +103,7 @@ async fn start(
         store,
         server: Arc::new(server),
         wake: Wake::default(),
+        questions: gateway::Questions::default(),
         instance,
         contacts: Contacts::default(),
         reports: gateway::room_for_reports(),
@@ -113,9 +114,10 @@ async fn start(
         kept: rest::Kept::new(),
         stop,
     });
-    let [renewed, looked, kept] = [(); 3].map(|()| Arc::clone(&app));
+    let [renewed, looked, asked, kept] = [(); 4].map(|()| Arc::clone(&app));
     forever("renewal of the server certificate", move || renew(Arc::clone(&renewed)));
     forever("look at what polls wait for", move || gateway::look(Arc::clone(&looked)));
+    forever("answering of polls", move || gateway::answer(Arc::clone(&asked)));
     forever("writing of when agents were heard", move || contacts::keep(Arc::clone(&kept)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);

@@ -7,17 +7,19 @@ use crate::serve::Peer;
 use crate::store::bounded;
 use crate::store::delivery::Delivery;
 use crate::store::identities::Identity;
-use axum::Extension;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::http::{StatusCode, Uri};
 use axum::response::Response;
 use serde::Deserialize;
-use std::sync::Arc;
+use std::sync::LazyLock;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// Longest wait of a poll, in seconds. CONTRACT section 4.
 const MAX_WAIT_S: u64 = 30;
+
+/// Polls that end within such a time of each other end together.
+const TOGETHER: Duration = Duration::from_millis(100);
 
 /// The parameters of a poll.
 #[derive(Debug, Deserialize)]
@@ -26,35 +28,35 @@ struct Wait {
     wait_s: u64,
 }
 
-/// How long a poll waits, in seconds, where it says so as the contract wants it.
-pub(super) fn wait_s(uri: &Uri) -> Option<u64> {
-    let Query(Wait { wait_s }) = Query::try_from_uri(uri).ok()?;
-    (wait_s <= MAX_WAIT_S).then_some(wait_s)
+/// How long a poll waits, in seconds.
+pub(super) fn wait_s(uri: &Uri) -> Result<u64, GatewayError> {
+    match Query::try_from_uri(uri) {
+        Ok(Query(Wait { wait_s })) if wait_s <= MAX_WAIT_S => Ok(wait_s),
+        Ok(_) | Err(_) => Err(GatewayError::Malformed("wait_s: expected 0 to 30")),
+    }
 }
 
-/// `GET /v1/cluster-agent/commands?wait_s=N`
-pub(crate) async fn poll(
-    State(app): State<Shared>,
-    Extension(peer): Extension<Arc<Peer>>,
-    Extension(identity): Extension<Identity>,
-    uri: Uri,
+/// Waits until there is something to answer.
+pub(super) async fn poll(
+    app: &Shared,
+    peer: &Peer,
+    identity: &Identity,
+    wait_s: u64,
 ) -> Result<Response, GatewayError> {
-    let wait_s = wait_s(&uri).ok_or(GatewayError::Malformed("wait_s: expected 0 to 30"))?;
-    // It holds on to the buffer that the request was read into.
-    drop(uri);
-    let deadline = Instant::now() + Duration::from_secs(wait_s);
+    let deadline = end_of(wait_s);
     let cluster = identity.cluster();
     let waiting = app.wake.subscribe(&cluster);
+    // Before the question: what comes after it is told.
+    let mut told = waiting.told.notified();
+    let mut is_at_rest = app.questions.is_at_rest(&identity.identity_id).await?;
     let mut noted = false;
     loop {
-        // Before the look: what comes after it is told.
-        let told = waiting.told.notified();
-        // Boxed, as a waiting poll is to be small.
-        if Box::pin(bounded(app.store.worth_a_look(&cluster, &identity.identity_id))).await? {
-            let note = |sent| peer.delivered.get_or_init(|| Delivered::new(&app, &cluster)).note(sent);
+        if !is_at_rest {
+            let note = |sent| peer.delivered.get_or_init(|| Delivered::new(app, &cluster)).note(sent);
             let take = app.store.take_due(&cluster, &identity.identity_id, app.instance.id(), note);
+            // Boxed, as a waiting poll is to be small.
             match Box::pin(bounded(take)).await? {
-                Delivery::Revoked => return Err(refuse_revoked(&app, &identity).await),
+                Delivery::Revoked => return Err(Box::pin(refuse_revoked(app, identity)).await),
                 Delivery::Nothing => {}
                 Delivery::Envelopes(envelopes) => {
                     app.contacts.note(&cluster);
@@ -72,7 +74,20 @@ pub(crate) async fn poll(
             () = app.stop.wait() => return Ok(answer(&[])),
             () = tokio::time::sleep_until(deadline) => return Ok(answer(&[])),
         }
+        told = waiting.told.notified();
+        is_at_rest = false;
     }
+}
+
+/// When a poll ends. Those of one moment end together: to wake for each costs more than its answer.
+fn end_of(wait_s: u64) -> Instant {
+    static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+    let deadline = Instant::now() + Duration::from_secs(wait_s);
+    if wait_s == 0 {
+        return deadline;
+    }
+    let since = u32::try_from(deadline.duration_since(*BEGAN).as_millis() / TOGETHER.as_millis());
+    since.map_or(deadline, |since| *BEGAN + TOGETHER * since.saturating_add(1))
 }
 
 /// The envelopes exactly as they were stored.

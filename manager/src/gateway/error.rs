@@ -3,7 +3,7 @@
 use crate::http::{self, BodyError};
 use crate::limits::Busy;
 use crate::store::StoreError;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -15,8 +15,8 @@ const RETRY_AFTER_S: u64 = 5;
 pub(crate) enum GatewayError {
     /// No such path.
     NotFound,
-    /// No such method there.
-    MethodNotAllowed,
+    /// Another method than the one that is there.
+    MethodNotAllowed(Method),
     /// Of another form than the contract's.
     Malformed(&'static str),
     /// Above the limit.
@@ -74,11 +74,15 @@ impl IntoResponse for GatewayError {
             Self::TooMany | Self::Unavailable | Self::Overloaded => Some(RETRY_AFTER_S),
             _ => None,
         };
+        let allow = match &self {
+            Self::MethodNotAllowed(method) => HeaderValue::from_str(method.as_str()).ok(),
+            _ => None,
+        };
         // A revoked identity keeps no connection.
         let closes = matches!(self, Self::IdentityRevoked);
         let (status, code, message) = match self {
             Self::NotFound => (StatusCode::NOT_FOUND, "not_found", "no such path"),
-            Self::MethodNotAllowed => {
+            Self::MethodNotAllowed(_) => {
                 (StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", "no such method here")
             }
             Self::Malformed(message) => (StatusCode::BAD_REQUEST, "malformed", message),
@@ -106,6 +110,9 @@ impl IntoResponse for GatewayError {
         };
         let text = json!({ "error": code, "message": message }).to_string();
         let mut response = http::json(status, text, "application/json");
+        if let Some(method) = allow {
+            response.headers_mut().insert(header::ALLOW, method);
+        }
         if closes {
             http::close(&mut response);
         }

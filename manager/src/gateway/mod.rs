@@ -7,6 +7,7 @@ mod commands;
 mod delivered;
 mod error;
 mod look;
+mod questions;
 mod receipts;
 mod reports;
 
@@ -19,18 +20,14 @@ use crate::store::bounded;
 use crate::store::identities::Identity;
 use axum::extract::{Request, State};
 use axum::http::Method;
-use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
 use axum::{Extension, Router};
 pub(crate) use delivered::Delivered;
 use error::GatewayError;
 pub(crate) use look::look;
+pub(crate) use questions::{Questions, answer};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Where polls go.
-const COMMANDS: &str = "/v1/cluster-agent/commands";
 
 /// Most requests that one identity may have open: two replicas have six, and some may be left of
 /// those that are gone.
@@ -63,57 +60,77 @@ pub(crate) fn room_for_receipts() -> Room {
     Room::new(ROOM_KIB[1], OF_ONE[1], PACE)
 }
 
-/// The routes.
+/// All that is called here. No routes: a poll that waits is to hold no more than what it waits for, and each
+/// layer of them holds a request of its own.
 pub(crate) fn router(app: &Shared) -> Router {
-    Router::new()
-        .route(COMMANDS, get(commands::poll))
-        .route("/v1/cluster-agent/receipts", post(receipts::take))
-        .route("/v1/cluster-agent/report", post(reports::take))
-        .fallback(async || GatewayError::NotFound)
-        .method_not_allowed_fallback(async || GatewayError::MethodNotAllowed)
-        .layer(middleware::from_fn_with_state(app.clone(), authenticate))
-        .layer(middleware::from_fn(admit))
-        .with_state(app.clone())
+    Router::new().fallback(take_in).with_state(app.clone())
 }
 
 /// Takes the connection in, and bounds the call.
-async fn admit(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Next) -> Response {
+async fn take_in(
+    State(app): State<Shared>,
+    Extension(peer): Extension<Arc<Peer>>,
+    request: Request,
+) -> Response {
     if peer.settle().await {
-        let answer = tokio::time::timeout(REQUEST_TIMEOUT, next.run(request)).await;
-        return answer.unwrap_or_else(|_| GatewayError::TooSlow.into_response());
+        let answer = tokio::time::timeout(REQUEST_TIMEOUT, answer_to(&app, &peer, request)).await;
+        return answer.unwrap_or(Err(GatewayError::TooSlow)).into_response();
     }
     let mut response = GatewayError::Overloaded.into_response();
     http::close(&mut response);
     response
 }
 
-async fn authenticate(
-    State(app): State<Shared>,
-    Extension(peer): Extension<Arc<Peer>>,
-    mut request: Request,
-    next: Next,
-) -> Result<Response, GatewayError> {
-    let fingerprint = peer.fingerprint.clone().ok_or(GatewayError::IdentityRevoked)?;
-    let _place = app.agents.enter(&fingerprint)?;
-    // A poll itself asks whether its identity is still good, together with what is due.
-    let uri = request.uri();
-    let is_poll =
-        request.method() == Method::GET && uri.path() == COMMANDS && commands::wait_s(uri).is_some();
-    let identity = match peer.identity.get() {
-        Some(known) if is_poll => known.clone(),
-        Some(_) | None => Box::pin(identify(&app, &fingerprint, &peer)).await?,
+/// What is called.
+enum Call {
+    /// `GET /v1/cluster-agent/commands?wait_s=N`: for so many seconds at most.
+    Poll(u64),
+    /// `POST /v1/cluster-agent/receipts`
+    Receipt,
+    /// `POST /v1/cluster-agent/report`
+    Report,
+}
+
+impl Call {
+    fn of(request: &Request) -> Result<Self, GatewayError> {
+        let (method, call) = match request.uri().path() {
+            "/v1/cluster-agent/commands" => (Method::GET, commands::wait_s(request.uri()).map(Self::Poll)),
+            "/v1/cluster-agent/receipts" => (Method::POST, Ok(Self::Receipt)),
+            "/v1/cluster-agent/report" => (Method::POST, Ok(Self::Report)),
+            _ => return Err(GatewayError::NotFound),
+        };
+        if method == *request.method() { call } else { Err(GatewayError::MethodNotAllowed(method)) }
+    }
+}
+
+async fn answer_to(app: &Shared, peer: &Peer, request: Request) -> Result<Response, GatewayError> {
+    let fingerprint = peer.fingerprint.as_ref().ok_or(GatewayError::IdentityRevoked)?;
+    let _place = app.agents.enter(fingerprint)?;
+    let call = Call::of(&request);
+    let identity = match (&call, peer.identity.get()) {
+        // A poll itself asks whether its identity is still good, together with what is due.
+        (Ok(Call::Poll(_)), Some(known)) => known,
+        // Boxed, as all that a poll does not wait in.
+        _ => Box::pin(identify(app, fingerprint, peer)).await?,
     };
-    if !is_poll {
+    if !matches!(call, Ok(Call::Poll(_))) {
         app.contacts.note(&identity.cluster());
     }
-    request.extensions_mut().insert(identity);
-    Ok(next.run(request).await)
+    match call? {
+        Call::Poll(wait_s) => {
+            // It holds on to the buffer that it was read into.
+            drop(request);
+            commands::poll(app, peer, identity, wait_s).await
+        }
+        Call::Receipt => Box::pin(receipts::take(app, identity, request.into_body())).await,
+        Call::Report => Box::pin(reports::take(app, identity, request.into_body())).await,
+    }
 }
 
 /// Whose certificate it is, where that is a good one.
-async fn identify(app: &Shared, fingerprint: &str, peer: &Peer) -> Result<Identity, GatewayError> {
+async fn identify<'p>(app: &Shared, fingerprint: &str, peer: &'p Peer) -> Result<&'p Identity, GatewayError> {
     match bounded(app.store.identity(fingerprint)).await? {
-        Some(identity) if identity.revoked_at.is_none() => Ok(peer.identity.get_or_init(|| identity).clone()),
+        Some(identity) if identity.revoked_at.is_none() => Ok(peer.identity.get_or_init(|| identity)),
         Some(identity) => Err(refuse_revoked(app, &identity).await),
         None => {
             let entry = Entry {

@@ -6,9 +6,7 @@ use crate::http;
 use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::receipts::{Incoming, Outcome, Taken};
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use navin_cluster_agent::rules::json;
@@ -18,27 +16,23 @@ use navin_cluster_agent::rules::messages::{Reason, Receipt, Status};
 const MAX_RECEIPT_BYTES: usize = 1024 * 1024;
 
 /// `POST /v1/cluster-agent/receipts`
-pub(crate) async fn take(
-    State(app): State<Shared>,
-    Extension(identity): Extension<Identity>,
-    body: Body,
-) -> Result<Response, GatewayError> {
+pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Result<Response, GatewayError> {
     let (bytes, _held) =
         app.receipts.read(&identity.identity_id.as_str().into(), body, MAX_RECEIPT_BYTES).await?;
     let (receipt, incoming) = read(&bytes)?;
-    if !is_of(&receipt, &identity) {
-        audit_refused(&app, &identity, "receipt.record", &incoming.command_id, "of another cluster").await;
+    if !is_of(&receipt, identity) {
+        audit_refused(app, identity, "receipt.record", &incoming.command_id, "of another cluster").await;
         return Err(GatewayError::OtherCluster);
     }
-    match bounded(app.store.take_receipt(&identity, &incoming)).await? {
+    match bounded(app.store.take_receipt(identity, &incoming)).await? {
         Taken::Kept => Ok(answer(true)),
         Taken::Later => Ok(answer(false)),
         Taken::Unknown => Err(GatewayError::UnknownCommand),
         Taken::WrongNonce => Err(GatewayError::Malformed("nonce: not the command's")),
-        Taken::Revoked => Err(refuse_revoked(&app, &identity).await),
+        Taken::Revoked => Err(refuse_revoked(app, identity).await),
         Taken::OtherCluster => {
             let detail = "for another cluster's command";
-            audit_refused(&app, &identity, "receipt.record", &incoming.command_id, detail).await;
+            audit_refused(app, identity, "receipt.record", &incoming.command_id, detail).await;
             Err(GatewayError::OtherCluster)
         }
     }

@@ -6,9 +6,7 @@ use crate::http;
 use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::reports::{Answer, Incoming};
-use axum::Extension;
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
 use navin_cluster_agent::rules::json;
@@ -21,11 +19,7 @@ const MAX_REPORT_BYTES: usize = 8 * 1024 * 1024;
 const REPORT_TYPE: &str = "navin.report/v1";
 
 /// `POST /v1/cluster-agent/report`
-pub(crate) async fn take(
-    State(app): State<Shared>,
-    Extension(identity): Extension<Identity>,
-    body: Body,
-) -> Result<Response, GatewayError> {
+pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Result<Response, GatewayError> {
     let (bytes, _held) =
         app.reports.read(&identity.identity_id.as_str().into(), body, MAX_REPORT_BYTES).await?;
     let of = identity.clone();
@@ -37,16 +31,16 @@ pub(crate) async fn take(
     let incoming = match read {
         Ok(Ok(incoming)) => incoming,
         Ok(Err(GatewayError::OtherCluster)) => {
-            audit_refused(&app, &identity, "report.store", "", "of another cluster").await;
+            audit_refused(app, identity, "report.store", "", "of another cluster").await;
             return Err(GatewayError::OtherCluster);
         }
         Ok(Err(error)) => return Err(error),
         Err(_) => return Err(GatewayError::Unavailable),
     };
-    let answer = match bounded(app.store.take_report(&identity, &incoming)).await? {
+    let answer = match bounded(app.store.take_report(identity, &incoming)).await? {
         Answer::Kept => "kept",
         Answer::Needed => "needed",
-        Answer::Revoked => return Err(refuse_revoked(&app, &identity).await),
+        Answer::Revoked => return Err(refuse_revoked(app, identity).await),
     };
     Ok(http::json(StatusCode::OK, format!("{{\"inventory\":\"{answer}\"}}"), "application/json"))
 }

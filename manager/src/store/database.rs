@@ -16,9 +16,9 @@ const MAX_CONNECTIONS: u32 = 8;
 const MISSING: &str = "missing; `serve` makes it at its first start, or `token --create`";
 
 /// What every connection to `SQLite` is set to: 5 s of waiting for another's write, and on the disk
-/// before a commit returns.
+/// before a commit returns. Half a MiB of pages: a write on another connection makes them worthless.
 const SQLITE_SETTINGS: &str = "PRAGMA busy_timeout = 5000; PRAGMA journal_mode = WAL;
-     PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON";
+     PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -512";
 
 /// What every connection to `PostgreSQL` is set to: nothing waits for ever.
 const POSTGRES_SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout = '10s';

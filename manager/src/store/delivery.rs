@@ -3,6 +3,7 @@
 use super::{ClusterKey, Store, StoreError, commit, identities};
 use crate::clock::now_ms;
 use sqlx::FromRow;
+use std::collections::HashSet;
 
 /// A command without a receipt is delivered again after this time.
 pub(crate) const AGAIN_AFTER_MS: i64 = 15_000;
@@ -12,6 +13,9 @@ const MAX_COMMANDS: i64 = 64;
 
 /// Most bytes of one answer, with room for what is around the envelopes.
 const MAX_BYTES: usize = 4 * 1024 * 1024 - 1024;
+
+/// How many identities one statement looks up: few sizes, for each is prepared once.
+const SIZES: [usize; 3] = [1, 8, 64];
 
 /// What a poll found.
 #[derive(Debug)]
@@ -40,27 +44,24 @@ struct Due {
 }
 
 impl Store {
-    /// Whether taking what is due would find something: the identity revoked, or a command due. One
-    /// statement without the write lock, for this is all that most polls ask.
-    pub(crate) async fn worth_a_look(&self, key: &ClusterKey, identity_id: &str) -> Result<bool, StoreError> {
+    /// Of these identities those that are good, and that no command is due for. One statement without the
+    /// write lock, for this is all that most polls ask.
+    pub(crate) async fn at_rest(&self, identity_ids: &[&str]) -> Result<HashSet<String>, StoreError> {
         let now = now_ms();
-        let worth: i64 = sqlx::query_scalar(
-            "SELECT CAST(CASE
-               WHEN NOT EXISTS (SELECT 1 FROM identities WHERE identity_id = $5 AND revoked_at IS NULL) THEN 1
-               WHEN EXISTS (SELECT 1 FROM commands
-                 WHERE tenant_id = $1 AND cluster_id = $2 AND receipt_recorded = 0
-                   AND not_before <= $3 AND not_after >= $3
-                   AND (delivered_at IS NULL OR delivered_at <= $4 OR delivered_at > $3)) THEN 1
-               ELSE 0 END AS BIGINT)",
-        )
-        .bind(&key.tenant_id)
-        .bind(&key.cluster_id)
-        .bind(now)
-        .bind(now.saturating_sub(AGAIN_AFTER_MS))
-        .bind(identity_id)
-        .fetch_one(&self.pool)
-        .await?;
-        Ok(worth == 1)
+        let mut at_rest = HashSet::new();
+        for some in identity_ids.chunks(SIZES[SIZES.len() - 1]) {
+            // The last one is asked again to make up the number.
+            let size = SIZES.into_iter().find(|size| *size >= some.len()).unwrap_or(some.len());
+            let last = some.last().into_iter().cycle();
+            let mut query = sqlx::query_scalar(sqlx::AssertSqlSafe(at_rest_statement(size)))
+                .bind(now)
+                .bind(now.saturating_sub(AGAIN_AFTER_MS));
+            for identity_id in some.iter().chain(last).take(size) {
+                query = query.bind(*identity_id);
+            }
+            at_rest.extend(query.fetch_all(&self.pool).await?);
+        }
+        Ok(at_rest)
     }
 
     /// The clusters that a command is due for.
@@ -166,6 +167,18 @@ impl Store {
     }
 }
 
+fn at_rest_statement(identities: usize) -> String {
+    let identities: Vec<String> = (3..).take(identities).map(|number| format!("${number}")).collect();
+    format!(
+        "SELECT identity_id FROM identities
+         WHERE identity_id IN ({}) AND revoked_at IS NULL AND NOT EXISTS (SELECT 1 FROM commands
+           WHERE commands.tenant_id = identities.tenant_id AND commands.cluster_id = identities.cluster_id
+             AND receipt_recorded = 0 AND not_before <= $1 AND not_after >= $1
+             AND (delivered_at IS NULL OR delivered_at <= $2 OR delivered_at > $1))",
+        identities.join(", ")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,9 +197,9 @@ mod tests {
     }
 
     /// A database beside the test's program, with one cluster, its identity `i` and one command.
-    async fn one_command(key: &ClusterKey) -> (Folder, Store) {
+    async fn one_command(key: &ClusterKey, test: &str) -> (Folder, Store) {
         let program = std::env::current_exe().expect("a path");
-        let folder = Folder(program.with_file_name(format!("delivery-{}", std::process::id())));
+        let folder = Folder(program.with_file_name(format!("delivery-{test}-{}", std::process::id())));
         let database = Database::Sqlite(folder.0.join("manager.db"));
         let store = Store::make(&database).await.expect("a database");
         let mut change = store.change(key).await.expect("a change");
@@ -238,7 +251,7 @@ mod tests {
     async fn what_a_connection_was_given_becomes_due_by_its_end_but_not_what_was_delivered_or_answered_since()
     {
         let key = ClusterKey { tenant_id: "acme".into(), cluster_id: "prod".into() };
-        let (_folder, store) = one_command(&key).await;
+        let (_folder, store) = one_command(&key, "end").await;
         let due =
             async |gateway_id, sent: &[Sent]| store.make_due(&key, gateway_id, sent).await.expect("a change");
         let first = [take_anew(&store, &key, "here").await];
@@ -252,5 +265,22 @@ mod tests {
         let fourth = [take(&store, &key, "here").await.expect("it is due")];
         sqlx::query("UPDATE commands SET receipts = 1").execute(&store.pool).await.expect("a receipt");
         assert_eq!(due("here", &fourth).await, 0, "it was answered");
+    }
+
+    #[tokio::test]
+    async fn at_rest_are_those_that_are_good_and_have_nothing_due_however_many_are_asked_for() {
+        let key = ClusterKey { tenant_id: "acme".into(), cluster_id: "prod".into() };
+        let (_folder, store) = one_command(&key, "rest").await;
+        let rest = async |ids: &[&str]| store.at_rest(ids).await.expect("a look");
+        assert!(rest(&["i"]).await.is_empty(), "a command is due");
+        take(&store, &key, "here").await.expect("the command");
+        assert!(rest(&[]).await.is_empty());
+        for others in [0, 1, 7, 8, 63, 64, 200] {
+            let mut ids = vec!["unknown"; others];
+            ids.push("i");
+            assert_eq!(rest(&ids).await, HashSet::from(["i".to_owned()]), "beside {others}");
+        }
+        sqlx::query("UPDATE identities SET revoked_at = 1").execute(&store.pool).await.expect("a revocation");
+        assert!(rest(&["i"]).await.is_empty(), "it is revoked");
     }
 }

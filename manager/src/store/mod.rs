@@ -40,6 +40,13 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(12);
 #[error("database: {0}")]
 pub(crate) struct StoreError(#[from] sqlx::Error);
 
+impl StoreError {
+    /// Not answered in time.
+    pub(crate) fn unanswered() -> Self {
+        Self(sqlx::Error::PoolTimedOut)
+    }
+}
+
 /// A change under way; dropped, it never was.
 pub(crate) struct Change {
     transaction: Transaction<'static, Any>,
@@ -137,7 +144,7 @@ impl Store {
 
     async fn turn(&self) -> Result<OwnedSemaphorePermit, StoreError> {
         let turn = tokio::time::timeout(WAIT, Arc::clone(&self.turns).acquire_owned()).await;
-        turn.ok().and_then(Result::ok).ok_or(StoreError(sqlx::Error::PoolTimedOut))
+        turn.ok().and_then(Result::ok).ok_or_else(StoreError::unanswered)
     }
 
     /// Whether the database answers.
@@ -162,7 +169,7 @@ impl Change {
 
 /// Waits for the database, but not for ever: one that is stopped keeps its connections and says nothing.
 pub(crate) async fn bounded<T>(of: impl Future<Output = Result<T, StoreError>>) -> Result<T, StoreError> {
-    tokio::time::timeout(ANSWER_LIMIT, of).await.unwrap_or(Err(StoreError(sqlx::Error::PoolTimedOut)))
+    tokio::time::timeout(ANSWER_LIMIT, of).await.unwrap_or_else(|_| Err(StoreError::unanswered()))
 }
 
 /// Makes a change durable.

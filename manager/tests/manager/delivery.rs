@@ -179,3 +179,26 @@ fn an_expired_command_is_shown_as_such_and_not_delivered() {
     agent.receipt(&crate::support::receipt(&queued, "succeeded", true)).expect(200);
     assert_eq!(manager.command(&token, "prod", &queued)["status"], "succeeded");
 }
+
+#[test]
+fn what_is_called_otherwise_than_in_the_contract_is_refused_and_delivers_nothing() {
+    let folder = Folder::new("otherwise");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    let agent = manager.cluster(&token, "prod");
+    let queued = id(&manager.queue(&token, "prod"));
+    let called = |method: &str, path: &str| agent.send(method, path, Vec::new());
+    for path in
+        ["commands?wait_s=31", "commands?wait_s=-1", "commands?wait_s=x", "commands?wait_s=1&wait_s=1"]
+    {
+        assert_eq!(called("GET", path).expect(400)["error"], "malformed", "{path}");
+    }
+    for [method, path] in [["POST", "commands"], ["DELETE", "receipts"], ["GET", "report"]] {
+        assert_eq!(called(method, path).expect(405)["error"], "method_not_allowed", "{method} {path}");
+    }
+    called("HEAD", "commands?wait_s=0").expect(405);
+    for path in ["", "commands/", "Commands", "commands/1"] {
+        assert_eq!(called("GET", path).expect(404)["error"], "not_found", "{path}");
+    }
+    assert_eq!(agent.polled(0), [queued]);
+}
