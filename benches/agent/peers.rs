@@ -37,6 +37,12 @@ pub(crate) fn build() -> [Peer; 2] {
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let mut command = Command::new("cargo");
     command.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
+    // What Cargo tells this process about its package would have build scripts run again.
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| name.starts_with("CARGO_") && name != "CARGO_HOME") {
+            command.env_remove(name);
+        }
+    }
     command.args(["build", "--quiet", "--locked", "--release", "--target", &triple, "--manifest-path"]);
     command.arg(sources.join("kube-rs/Cargo.toml")).arg("--target-dir").arg(target.join("kube-rs"));
     built(command, "kube-rs");

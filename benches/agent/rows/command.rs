@@ -23,19 +23,20 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     agent.wait_leads(&world.namespace, BOUND);
     let mut operator = Operator::of(&world);
     let mut once = |number: u32| {
-        thread::sleep(PAUSE);
         let id = operator.apply(&format!("one-{number:04}"), &spec(number));
         let began = Instant::now();
         operator.wait(&id, Duration::ZERO);
         began.elapsed().as_secs_f64() * 1e3
     };
     once(0);
+    thread::sleep(PAUSE);
     let since = Timestamp::now();
     once(1);
     let calls = calls_of_one(lab, &who(&agent), since);
     let mut bare = Bare::of(lab);
     let (mut ours, mut limit) = (vec![], vec![]);
     for number in 2..plan.times(50) + 2 {
+        thread::sleep(PAUSE);
         ours.push(once(number));
         let state = lab.admin().get(&world.namespace.state_path()).1;
         limit.push(bare.run(&calls, &state, number));
