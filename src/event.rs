@@ -3,9 +3,9 @@
 use crate::kube::watch::Sighting;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
+use crate::rules::report::Inventory;
 use crate::rules::verdict::Trust;
 use serde_json::Value;
-use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 /// All that can wake the leader thread.
@@ -31,7 +31,7 @@ pub enum Event {
         /// Up to which call of [`Board::ask_inventory`](crate::board::Board::ask_inventory) it answers.
         asked: u64,
         /// All of it, for the inbox.
-        whole: Arc<Value>,
+        whole: Inventory,
     },
     /// Files of the inbox; each is answered, at once or later, at the inbox's desk.
     Filed(Vec<Filed>),

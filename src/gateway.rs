@@ -9,6 +9,7 @@ use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::backoff::{http_date, retry_after};
 use crate::rules::json::parse_foreign;
 use crate::rules::messages::Receipt;
+use crate::rules::report::Carrier;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -221,8 +222,8 @@ impl Gateway {
     /// # Errors
     ///
     /// See [`GatewayError`].
-    pub fn report(&self, report: &Value) -> Result<bool, GatewayError> {
-        let body = report.to_string().into_bytes();
+    pub fn report(&self, report: &Carrier) -> Result<bool, GatewayError> {
+        let body = report.to_json();
         let answer: ReportAnswer = self.call(&post("/v1/cluster-agent/report", body))?;
         Ok(answer.inventory == InventoryAnswer::Needed)
     }

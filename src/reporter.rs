@@ -10,13 +10,14 @@ use crate::kube::{Kube, inventory};
 use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
 use crate::rules::certificate::is_expiring;
-use crate::rules::json::canonical;
 use crate::rules::link::Link;
 use crate::rules::names::format_time;
-use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
+use crate::rules::report::{Carrier, Inventory, LIMIT as REPORT_LIMIT};
 use crate::rules::state::State;
 use jiff::Timestamp;
+use ring::digest::{Context, SHA256};
 use serde_json::{Value, json};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -64,7 +65,7 @@ pub struct Progress {
     /// The tenure that was reported last began then.
     tenure_since: Option<Duration>,
     /// The inventory as last read, its revision, and when it is read anew.
-    inventory: Option<(Value, String, Duration)>,
+    inventory: Option<(Inventory, String, Duration)>,
     /// The revision of the inventory that the manager has.
     kept: Option<String>,
     cluster_uid: Option<String>,
@@ -102,8 +103,8 @@ impl Reporter {
         let (inventory, revision) = self.inventory(asked, now);
         if asked {
             self.progress.answered = shown.asked;
-            let result = json!({ "revision": revision, "counts": inventory::counts(&inventory) });
-            let whole = Arc::new(inventory.clone());
+            let result = json!({ "revision": revision, "counts": inventory.counts() });
+            let whole = inventory.clone();
             if self.leader.send(Event::Inventory { result, asked: shown.asked, whole }).is_err() {
                 log::debug!("the leader thread has ended");
             }
@@ -111,12 +112,9 @@ impl Reporter {
         if now < self.progress.not_before {
             return self.progress.not_before.saturating_sub(now);
         }
-        let mut report = self.report(&shown, wall, since, &state);
-        set(&mut report, "inventory_revision", json!(revision));
-        if self.progress.kept.as_deref() != Some(&revision) {
-            set(&mut report, "inventory", inventory);
-        }
-        fit(&mut report, REPORT_LIMIT);
+        let inventory = (self.progress.kept.as_deref() != Some(&revision)).then_some(inventory);
+        let mut report = Carrier::new(self.report(&shown, wall, since, &state, &revision), inventory);
+        report.fit(REPORT_LIMIT);
         self.progress.sent = Some(self.clock.monotonic());
         let pause = self.send(&report, &revision);
         self.progress.due = self.clock.monotonic().saturating_add(pause);
@@ -125,12 +123,14 @@ impl Reporter {
 
     /// The inventory and its revision: read anew when it is asked for, and once an interval; a report that
     /// is only tried again takes the last one.
-    fn inventory(&mut self, asked: bool, now: Duration) -> (Value, String) {
+    fn inventory(&mut self, asked: bool, now: Duration) -> (Inventory, String) {
         match &self.progress.inventory {
             Some((inventory, revision, until)) if !asked && now < *until => {
                 (inventory.clone(), revision.clone())
             }
             Some(_) | None => {
+                // Before the new one is read: there is room for one.
+                self.progress.inventory = None;
                 let inventory = inventory::read(&self.kube);
                 let revision = revision(&inventory);
                 let until = now.saturating_add(self.identity.get().config.report_interval());
@@ -140,7 +140,7 @@ impl Reporter {
         }
     }
 
-    fn send(&mut self, report: &Value, revision: &str) -> Duration {
+    fn send(&mut self, report: &Carrier, revision: &str) -> Duration {
         match self.gateway.report(report) {
             Ok(needed) => {
                 self.progress.backoff = Backoff::default();
@@ -162,7 +162,14 @@ impl Reporter {
         }
     }
 
-    fn report(&mut self, shown: &Shown, wall: Timestamp, since: Duration, state: &State) -> Value {
+    fn report(
+        &mut self,
+        shown: &Shown,
+        wall: Timestamp,
+        since: Duration,
+        state: &State,
+        revision: &str,
+    ) -> Value {
         let identity = self.identity.get();
         let config = &identity.config;
         if self.progress.cluster_uid.is_none() {
@@ -199,6 +206,7 @@ impl Reporter {
                 "offline_periods": shown.offline_periods,
             },
             "components": self.board.components(shown, state),
+            "inventory_revision": revision,
         })
     }
 }
@@ -231,14 +239,23 @@ impl Reporter {
     }
 }
 
-fn set(object: &mut Value, member: &str, value: Value) {
-    if let Value::Object(object) = object {
-        object.insert(member.to_owned(), value);
-    }
+/// A name for what the inventory holds: SHA-256 of its text, hex.
+fn revision(inventory: &Inventory) -> String {
+    let mut digest = Digest(Context::new(&SHA256));
+    // It takes everything, and nothing in an inventory can fail to be written.
+    serde_json::to_writer(&mut digest, inventory).unwrap_or_default();
+    digest.0.finish().as_ref().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
 }
 
-/// A name for what the inventory holds: SHA-256 of its canonical form, hex.
-fn revision(inventory: &Value) -> String {
-    let digest = ring::digest::digest(&ring::digest::SHA256, canonical(inventory).as_bytes());
-    digest.as_ref().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+struct Digest(Context);
+
+impl io::Write for Digest {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -23,6 +23,18 @@ pub(crate) struct Call {
     pub(crate) answered: Timestamp,
 }
 
+impl Call {
+    /// Whether it would change something.
+    pub(crate) fn writes(&self) -> bool {
+        !matches!(self.verb.as_str(), "get" | "list" | "watch")
+    }
+
+    /// Whether it is one that was taken.
+    pub(crate) fn succeeded(&self) -> bool {
+        self.status < 300
+    }
+}
+
 /// The log, read as it grows.
 #[derive(Debug)]
 pub(crate) struct Audit {

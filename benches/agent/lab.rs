@@ -2,7 +2,9 @@
 
 use crate::audit::Audit;
 use crate::peers::{self, Peer, Replica};
-use navin_test_support::{Agent, Api, Cluster, RunFolder, World, say, target_dir, until, workspace_dir};
+use navin_test_support::{
+    Agent, AgentOptions, Api, Cluster, RunFolder, World, say, target_dir, until, workspace_dir,
+};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
@@ -28,8 +30,16 @@ pub(crate) struct Lab {
 impl Lab {
     /// Builds everything and starts the API server.
     pub(crate) fn start() -> Self {
+        Self::start_with(peers::build())
+    }
+
+    /// The same without the peers.
+    pub(crate) fn start_alone() -> Self {
+        Self::start_with(peers::all())
+    }
+
+    fn start_with(peers: [Peer; 2]) -> Self {
         let agent = build_agent();
-        let peers = peers::build();
         let cluster: &'static Cluster = Box::leak(Box::new(Cluster::start_audited()));
         let folder = RunFolder::new("bench");
         let kubeconfig = folder.path().join("kubeconfig");
@@ -62,9 +72,12 @@ impl Lab {
 
     /// A replica of ours, as released.
     pub(crate) fn ours(&self, world: &World, pod: &str) -> Agent {
-        let mut options = world.agent_options(pod);
-        options.program = Some(self.agent.clone());
-        world.agent_with(options)
+        world.agent_with(self.options(world, pod))
+    }
+
+    /// The same, for a row that wants something else in it.
+    pub(crate) fn options(&self, world: &World, pod: &str) -> AgentOptions {
+        AgentOptions { program: Some(self.agent.clone()), ..world.agent_options(pod) }
     }
 
     /// A replica of a peer's.

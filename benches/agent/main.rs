@@ -7,10 +7,14 @@
 //!
 //! `cargo bench --bench agent -- --only rest,drift` measures some, `--quick` fewer times each.
 //!
-//! Exit code: 0 measured (a goal that is missed is said, not failed), 64 wrong arguments, 101 it could not be
-//! measured.
+//! `cargo bench --bench agent -- --check` holds what does not depend on the machine: see `benches/check`.
+//!
+//! Exit code: 0 measured (a goal that is missed is said, not failed), 1 `--check` found too much, 64 wrong
+//! arguments, 101 it could not be measured.
 
 mod audit;
+mod big_cluster;
+mod check;
 mod lab;
 mod measure;
 mod operator;
@@ -51,9 +55,12 @@ fn main() -> ExitCode {
         run(rest);
         return ExitCode::SUCCESS;
     }
+    if arguments == ["--check"] {
+        return check::run();
+    }
     let Some(plan) = plan(&arguments) else {
         let names: Vec<&str> = rows::GROUPS.iter().map(|(name, _)| *name).collect();
-        eprintln!("usage: cargo bench --bench agent [-- [--quick] [--only {}]]", names.join(","));
+        eprintln!("usage: cargo bench --bench agent [-- [--quick] [--only {}] | --check]", names.join(","));
         return ExitCode::from(64);
     };
     let started = Instant::now();

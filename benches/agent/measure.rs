@@ -12,10 +12,11 @@ pub(crate) fn cpu_ms(pid: u32) -> f64 {
     tasks.filter_map(nanoseconds).sum::<f64>() / 1e6
 }
 
-/// Processor time of this thread, in milliseconds.
-pub(crate) fn own_cpu_ms() -> f64 {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    text.split(' ').next().and_then(|time| time.parse::<f64>().ok()).unwrap_or(f64::NAN) / 1e6
+/// Processor time of the calling thread, in milliseconds. It may be late by a clock tick: measure many of them.
+pub(crate) fn thread_cpu_ms() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
+    let nanoseconds: f64 = text.split(' ').next().and_then(|field| field.parse().ok()).expect("nanoseconds");
+    nanoseconds / 1e6
 }
 
 /// Processor time of all children that have ended and were waited for, in milliseconds, in steps of ten.

@@ -46,9 +46,16 @@ pub(crate) fn build() -> [Peer; 2] {
     command.args(["build", "--quiet", "--locked", "--release", "--target", &triple, "--manifest-path"]);
     command.arg(sources.join("kube-rs/Cargo.toml")).arg("--target-dir").arg(target.join("kube-rs"));
     built(command, "kube-rs");
+    all()
+}
+
+/// Where they are once they are built.
+pub(crate) fn all() -> [Peer; 2] {
+    let target = target_dir().join("bench-peers");
+    let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let kube_rs = target.join("kube-rs").join(triple).join("release/baseline-kube-rs");
     [
-        Peer { name: "client-go", binary: go, agent: "baseline-go" },
+        Peer { name: "client-go", binary: target.join("client-go"), agent: "baseline-go" },
         Peer { name: "kube-rs", binary: kube_rs, agent: "baseline-kube-rs" },
     ]
 }
@@ -92,7 +99,12 @@ impl Peer {
             envs: vec![],
             folder: folder.path().to_owned(),
         });
-        Replica { process, who: format!("{}/{id}", self.agent) }
+        Replica { process, who: self.who(id) }
+    }
+
+    /// How the audit log names the one with this id.
+    pub(crate) fn who(&self, id: &str) -> String {
+        format!("{}/{id}", self.agent)
     }
 }
 

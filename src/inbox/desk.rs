@@ -6,10 +6,11 @@
 use crate::event::Ticket;
 use crate::rules::messages::Receipt;
 use crate::rules::names::Nonce;
-use crate::rules::report::{LIMIT, fit};
-use serde_json::{Value, json};
+use crate::rules::report::{Carrier, Inventory, LIMIT};
+use serde::Serialize;
+use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// What a file is answered with.
@@ -18,22 +19,37 @@ pub struct Answer {
     /// The receipt.
     pub receipt: Receipt,
     /// The whole inventory, with the success of an `inventory.report`: the inbox alone gets it.
-    pub inventory: Option<Arc<Value>>,
+    pub inventory: Option<Inventory>,
 }
 
 impl Answer {
     /// The text of the answer file. As in a report, kinds of the inventory that are too large say so.
     #[must_use]
-    pub fn to_json(&self) -> String {
-        // Neither can fail to be written: no map has other keys than texts.
-        let mut receipt = serde_json::to_value(&self.receipt).unwrap_or_default();
-        if let (Some(inventory), Some(Value::Object(result))) = (&self.inventory, receipt.get_mut("result")) {
-            let mut part = json!({ "inventory": **inventory });
-            fit(&mut part, LIMIT);
-            result.insert("inventory".to_owned(), part["inventory"].take());
-        }
-        format!("{receipt}\n")
+    pub fn to_json(&self) -> Vec<u8> {
+        let text = match (&self.inventory, &self.receipt.result) {
+            (Some(inventory), Some(Value::Object(members))) => {
+                let mut result = Carrier { members: members.clone(), inventory: Some(inventory.clone()) };
+                result.fit(LIMIT);
+                serde_json::to_vec(&Whole {
+                    receipt: Receipt { result: None, ..self.receipt.clone() },
+                    result,
+                })
+            }
+            (Some(_) | None, _) => serde_json::to_vec(&self.receipt),
+        };
+        // None of it can fail to be written: no map has other keys than texts.
+        let mut text = text.unwrap_or_default();
+        text.push(b'\n');
+        text
     }
+}
+
+/// A receipt whose result carries the inventory.
+#[derive(Serialize)]
+struct Whole {
+    #[serde(flatten)]
+    receipt: Receipt,
+    result: Carrier,
 }
 
 /// What the leader says about a file.
@@ -113,14 +129,14 @@ impl Desk {
     }
 
     /// The leader: a command has ended; every file that waits for its nonce has its answer.
-    pub fn ended(&self, receipt: &Receipt, inventory: Option<&Arc<Value>>) {
+    pub fn ended(&self, receipt: &Receipt, inventory: Option<&Inventory>) {
         let mut inner = self.lock();
         let waits = |(ticket, nonce): (&Ticket, &Option<Nonce>)| {
             (nonce.is_some() && *nonce == receipt.nonce).then_some(*ticket)
         };
         let tickets: Vec<Ticket> = inner.open.iter().filter_map(waits).collect();
         for ticket in tickets {
-            let answer = Answer { receipt: receipt.clone(), inventory: inventory.map(Arc::clone) };
+            let answer = Answer { receipt: receipt.clone(), inventory: inventory.cloned() };
             inner.replies.push((ticket, Reply::Answer(Box::new(answer))));
             inner.news = true;
         }

@@ -10,7 +10,9 @@ use crate::leadership::Tenure;
 use crate::rules::inbox::{STATUS_NAME, receipt_name};
 use crate::rules::messages::{Reason, Receipt, Refusal, Source};
 use crate::rules::names::{CommandId, Label, Nonce};
+use crate::rules::report::Inventory;
 use jiff::Timestamp;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io;
@@ -155,6 +157,17 @@ impl Bench {
     }
 }
 
+fn rows(texts: &[&str]) -> Vec<Box<RawValue>> {
+    texts.iter().map(|text| to_raw_value(text).unwrap()).collect()
+}
+
+/// With one kind: nodes.
+fn inventory(nodes: &[&str]) -> Inventory {
+    let mut inventory = Inventory::default();
+    inventory.list("nodes", "ok", rows(nodes));
+    inventory
+}
+
 fn nonce(text: &str) -> Nonce {
     Nonce::parse(&format!("{text:0<22}")).unwrap()
 }
@@ -233,11 +246,14 @@ fn a_command_that_ends_answers_every_file_of_its_nonce_with_the_whole_inventory(
     bench.pass(1.0);
     assert_eq!(bench.folder.text("a.receipt.json"), None);
     let ended = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
-    bench.desk.ended(&ended, Some(&Arc::new(json!({ "nodes": {} }))));
+    bench.desk.ended(&ended, Some(&inventory(&["n"])));
     bench.pass(0.0);
     for name in ["a.receipt.json", "b.receipt.json"] {
         let answer = bench.folder.text(name).unwrap();
-        assert_eq!(answer["result"], json!({ "revision": "r", "inventory": { "nodes": {} } }));
+        assert_eq!(
+            answer["result"],
+            json!({ "revision": "r", "inventory": { "nodes": { "state": "ok", "items": ["n"] } } })
+        );
     }
     assert_eq!(bench.folder.text("c.receipt.json"), None);
     let again = bench.pass(31.0);
@@ -261,21 +277,21 @@ fn a_command_that_ends_while_its_file_is_handed_over_again_answers_it_all_the_sa
             bench.pass(0.0);
         }
         let ended = Receipt { result: Some(json!({})), ..receipt("x") };
-        bench.desk.ended(&ended, Some(&Arc::new(json!({ "nodes": {} }))));
+        bench.desk.ended(&ended, Some(&inventory(&["n"])));
         bench.answer(again[0].ticket, "x");
         bench.pass(0.0);
         let answer = bench.folder.text("a.receipt.json").expect("the command's own answer");
-        assert_eq!(answer["result"]["inventory"], json!({ "nodes": {} }));
+        assert_eq!(answer["result"]["inventory"], json!({ "nodes": { "state": "ok", "items": ["n"] } }));
     }
 }
 
 #[test]
 fn of_an_inventory_too_large_for_a_report_the_answer_leaves_out_what_a_report_would() {
-    let huge = json!({ "state": "ok", "items": ["x".repeat(9 * 1024 * 1024)] });
-    let inventory = json!({ "nodes": huge, "crds": { "state": "ok", "items": ["a"] } });
+    let mut inventory = inventory(&[&"x".repeat(9 * 1024 * 1024)]);
+    inventory.list("crds", "ok", rows(&["a"]));
     let receipt = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
-    let answer = Answer { receipt, inventory: Some(Arc::new(inventory)) }.to_json();
-    let result = serde_json::from_str::<Value>(&answer).unwrap()["result"].take();
+    let answer = Answer { receipt, inventory: Some(inventory) }.to_json();
+    let result = serde_json::from_slice::<Value>(&answer).unwrap()["result"].take();
     assert_eq!(result["inventory"]["nodes"], json!({ "state": "too_large", "items": [] }));
     assert_eq!(result["inventory"]["crds"]["items"], json!(["a"]));
 }

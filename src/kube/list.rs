@@ -1,6 +1,9 @@
 //! Lists, page by page, of which only the members that the caller names are ever decoded.
 
+mod page;
+
 use super::{Kube, KubeError};
+use page::PageError;
 use serde::Deserialize;
 use std::io::BufReader;
 
@@ -10,6 +13,8 @@ const PAGE: usize = 500;
 const PAGE_SHRINKS: usize = 8;
 /// Largest page, in bytes.
 const PAGE_BYTES: u64 = 16 * 1024 * 1024;
+/// What is read of a page at once, in bytes: two records of TLS.
+const BUFFER: usize = 32 * 1024;
 /// How often a list is begun anew when its continue token has expired (410).
 const RESTARTS: u32 = 3;
 /// Most objects of one list.
@@ -45,22 +50,6 @@ impl std::fmt::Display for ListError {
     }
 }
 
-#[derive(Deserialize)]
-struct Page<T> {
-    #[serde(default)]
-    metadata: Option<PageMetadata>,
-    // A server writes null for an empty slice (Go's nil).
-    #[serde(default = "Option::default")]
-    items: Option<Vec<T>>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct PageMetadata {
-    r#continue: Option<String>,
-    resource_version: Option<String>,
-}
-
 /// Reads the list at `path`; begins anew where its continue token expires, and with smaller pages where one is
 /// too large.
 pub(super) fn all<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Result<Whole<T>, ListError> {
@@ -82,13 +71,11 @@ fn once<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, page: usize) -> R
         let next = if token.is_empty() { String::new() } else { format!("&continue={token}") };
         let response =
             kube.open(&format!("{path}?limit={page}{next}"), PAGE_BYTES).map_err(ListError::Kube)?;
-        let page: Page<T> =
-            serde_json::from_reader(BufReader::new(response.body)).map_err(|e| unreadable(&e))?;
-        items.extend(page.items.unwrap_or_default());
+        let metadata = page::read(BufReader::with_capacity(BUFFER, response.body), &mut items)
+            .map_err(|error| unreadable(&error))?;
         if items.len() > MOST {
             break;
         }
-        let metadata = page.metadata.unwrap_or_default();
         token = metadata.r#continue.unwrap_or_default();
         if token.is_empty() {
             let resource_version = metadata.resource_version.unwrap_or_default();
@@ -98,10 +85,10 @@ fn once<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, page: usize) -> R
     Err(ListError::TooLarge)
 }
 
-fn unreadable(error: &serde_json::Error) -> ListError {
-    if error.io_error_kind() == Some(std::io::ErrorKind::FileTooLarge) {
-        ListError::PageTooLarge
-    } else {
-        ListError::Incomplete(error.to_string())
+fn unreadable(error: &PageError) -> ListError {
+    match error {
+        PageError::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge => ListError::PageTooLarge,
+        PageError::Io(error) => ListError::Incomplete(error.to_string()),
+        PageError::Json(error) => ListError::Incomplete(error.to_string()),
     }
 }

@@ -8,9 +8,9 @@ use crate::rules::component::{Author, Write};
 use crate::rules::execution::{Ending, Execution, Step, TRY_FOR};
 use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
+use crate::rules::report::Inventory;
 use crate::rules::state::Effect;
 use serde_json::Value;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Most commands that are carried out between two writes of the state, so that none waits long for others.
@@ -52,7 +52,7 @@ struct Ended {
     receipt: Receipt,
     effect: Effect,
     /// For the inbox alone.
-    inventory: Option<Arc<Value>>,
+    inventory: Option<Inventory>,
 }
 
 impl Task {
@@ -148,14 +148,14 @@ impl Leader {
     }
 
     /// Ends the commands that wait for the inventory.
-    pub(super) fn inventory_read(&mut self, result: &Value, answered: u64, whole: &Arc<Value>) {
+    pub(super) fn inventory_read(&mut self, result: &Value, answered: u64, whole: &Inventory) {
         let Some(reign) = &mut self.reign else { return };
         for task in &mut reign.tasks {
             let waits = |asked: &u64| *asked <= answered;
             if matches!(&task.kind, Kind::Inventory { asked, .. } if asked.as_ref().is_some_and(waits)) {
                 let stamp = self.world.stamp(task.source);
                 let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
-                let inventory = Some(Arc::clone(whole));
+                let inventory = Some(whole.clone());
                 task.ended = Some(Ended { receipt, effect: Effect::None, inventory });
                 task.due = Duration::ZERO;
             }

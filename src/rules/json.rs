@@ -14,11 +14,13 @@ use std::cell::Cell;
 use std::fmt;
 
 mod canonical;
+mod length;
 pub mod plain;
 #[cfg(test)]
 mod tests;
 
 pub use canonical::canonical;
+pub use length::length;
 
 /// Largest envelope on the wire, in bytes. CONTRACT section 2.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;

@@ -3,7 +3,7 @@
 use super::drift::component;
 use crate::Plan;
 use crate::lab::{BOUND, Lab, spec};
-use crate::measure::{children_cpu_ms, cpu_ms, own_cpu_ms};
+use crate::measure::{children_cpu_ms, cpu_ms, thread_cpu_ms};
 use crate::operator::Operator;
 use crate::peers::Peer;
 use crate::raw::Raw;
@@ -89,7 +89,7 @@ fn raw_once(lab: &Lab, namespace: &str) -> Took {
     let mut raw = Raw::connect_to(lab.cluster.url(), lab.cluster.ca_pem(), &token);
     raw.call("GET", &format!("{path}/none"), "", b"");
     let write = format!("{path}?timeout=5s&fieldManager=limit");
-    let before = own_cpu_ms();
+    let before = thread_cpu_ms();
     let began = Instant::now();
     for number in 0..MANY {
         let body = component(namespace, &name(number), number, "");
@@ -97,7 +97,7 @@ fn raw_once(lab: &Lab, namespace: &str) -> Took {
         assert_eq!(status, 201, "{path}");
     }
     let ms = began.elapsed().as_secs_f64() * 1e3;
-    let took = Took { ms, cpu_ms: own_cpu_ms() - before };
+    let took = Took { ms, cpu_ms: thread_cpu_ms() - before };
     lab.admin().delete(&path);
     took
 }

@@ -32,7 +32,11 @@ fn write_value(value: &Value, text: &mut String) {
         }
         Value::Object(members) => {
             let mut sorted: Vec<(&String, &Value)> = members.iter().collect();
-            sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            if members.keys().any(|name| name.bytes().any(|byte| byte >= UTF_16_DIFFERS)) {
+                sorted.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
+            } else {
+                sorted.sort_by_key(|(name, _)| *name);
+            }
             text.push('{');
             for (position, (name, member)) in sorted.into_iter().enumerate() {
                 if position > 0 {
@@ -47,22 +51,33 @@ fn write_value(value: &Value, text: &mut String) {
     }
 }
 
+/// The least byte of UTF-8 that begins a character from U+E000: below it, the order of bytes is that of UTF-16
+/// code units.
+const UTF_16_DIFFERS: u8 = 0xee;
+
 /// RFC 8785 section 3.2.2.2: only what must be escaped is, in the shortest form.
 fn write_string(string: &str, text: &mut String) {
+    let mut rest = string;
     text.push('"');
-    for character in string.chars() {
-        match character {
-            '"' => text.push_str("\\\""),
-            '\\' => text.push_str("\\\\"),
-            '\u{8}' => text.push_str("\\b"),
-            '\t' => text.push_str("\\t"),
-            '\n' => text.push_str("\\n"),
-            '\u{c}' => text.push_str("\\f"),
-            '\r' => text.push_str("\\r"),
-            '\0'..='\u{1f}' => push(text, format_args!("\\u{:04x}", u32::from(character))),
-            _ => text.push(character),
+    // What is escaped is one byte of UTF-8, and no byte of any other character.
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)) {
+        let (plain, from) = rest.split_at_checked(at).unwrap_or((rest, ""));
+        text.push_str(plain);
+        let mut characters = from.chars();
+        match characters.next() {
+            Some('"') => text.push_str("\\\""),
+            Some('\\') => text.push_str("\\\\"),
+            Some('\u{8}') => text.push_str("\\b"),
+            Some('\t') => text.push_str("\\t"),
+            Some('\n') => text.push_str("\\n"),
+            Some('\u{c}') => text.push_str("\\f"),
+            Some('\r') => text.push_str("\\r"),
+            Some(control) => push(text, format_args!("\\u{:04x}", u32::from(control))),
+            None => {}
         }
+        rest = characters.as_str();
     }
+    text.push_str(rest);
     text.push('"');
 }
 

@@ -2,6 +2,7 @@
 
 use super::{Component, Desired, Mark, Phase, Record, State};
 use crate::rules::envelope::Verified;
+use crate::rules::json::length;
 use crate::rules::messages::{Command, Receipt, Source};
 use crate::rules::names::{ComponentName, Nonce};
 use jiff::Timestamp;
@@ -193,6 +194,13 @@ impl State {
 /// The record that [`State::accept`] makes.
 pub(super) fn accepted_record(command: &Verified<Command>, source: Source) -> Record {
     record(command.value(), source, Phase::Accepted { envelope: command.envelope().clone() })
+}
+
+/// The length of that record, without making it.
+pub(super) fn accepted_bytes(command: &Verified<Command>, source: Source) -> usize {
+    let shell = record(command.value(), source, Phase::Accepted { envelope: Value::Null });
+    let envelope = length(command.envelope()).saturating_sub("null".len());
+    shell.bytes.saturating_add(envelope)
 }
 
 fn record(command: &Command, source: Source, phase: Phase) -> Record {

@@ -3,14 +3,13 @@
 //! Each record and component knows its own length, so that a question about the whole costs a sum
 //! and not a serialisation.
 
-use super::outcome::accepted_record;
+use super::outcome::accepted_bytes;
 use super::{Component, Record, State, component_of, named};
 use crate::rules::envelope::Verified;
+use crate::rules::json::length;
 use crate::rules::messages::{Command, Source};
 use crate::rules::names::ComponentName;
-use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io;
 
 /// Largest desired state, in bytes: 600 KiB.
 pub const DESIRED_LIMIT: usize = 600 * 1024;
@@ -63,8 +62,8 @@ impl State {
     #[must_use]
     pub fn fits(&self, command: &Verified<Command>) -> Fit {
         let limit = if is_apply(&command.value().operation) { APPLY_LIMIT } else { OTHER_LIMIT };
-        let record = accepted_record(command, Source::Gateway);
-        let bytes = self.bytes().saturating_add(entry(command.value().nonce.as_str(), record.bytes));
+        let record = accepted_bytes(command, Source::Gateway);
+        let bytes = self.bytes().saturating_add(entry(command.value().nonce.as_str(), record));
         let under_way = self.accepted().count().saturating_add(1);
         let at_the_end = bytes.saturating_add(under_way.saturating_mul(OUTCOME_RESERVE));
         if bytes < limit && at_the_end < STATE_LIMIT { Fit::Fits } else { Fit::Full }
@@ -91,7 +90,7 @@ impl State {
         if !is_apply(&command.value().operation) {
             return false;
         }
-        let new = accepted_record(command, Source::Gateway).bytes;
+        let new = accepted_bytes(command, Source::Gateway);
         let replaced = named(command.value()).map_or(0, |name| self.desired_bytes_of(&name));
         let mut bytes = self.desired_bytes().saturating_add(new).saturating_sub(replaced);
         for (_, record, envelope) in self.accepted() {
@@ -138,28 +137,4 @@ fn is_apply(operation: &str) -> bool {
 /// A member of an object: its name in quotes, a colon, its value, a comma.
 fn entry(name: &str, bytes: usize) -> usize {
     name.len().saturating_add(4).saturating_add(bytes)
-}
-
-/// The length of a value as JSON.
-fn length(value: &impl Serialize) -> usize {
-    let mut counter = Counter(0);
-    // Nothing in a state can fail to be written, and the counter takes everything.
-    match serde_json::to_writer(&mut counter, value) {
-        Ok(()) => counter.0,
-        Err(_) => usize::MAX,
-    }
-}
-
-/// Counts what is written to it.
-struct Counter(usize);
-
-impl io::Write for Counter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0 = self.0.saturating_add(bytes.len());
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

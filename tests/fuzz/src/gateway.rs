@@ -15,6 +15,7 @@ use navin_cluster_agent::gateway::{Contact, Gateway, GatewayError, Probe};
 use navin_cluster_agent::http::HttpError;
 use navin_cluster_agent::rules::backoff::{MAX_RETRY_AFTER, MIN_RETRY_AFTER, http_date};
 use navin_cluster_agent::rules::messages::{Reason, Receipt, Refusal};
+use navin_cluster_agent::rules::report::Carrier;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -61,7 +62,7 @@ impl Calls {
         Self {
             poll: polled.0.poll(30),
             receipt: posted.0.receipt(&receipt),
-            report: reported.0.report(&serde_json::json!({})),
+            report: reported.0.report(&Carrier::default()),
             probe: gateway().0.probe(),
             counted: [&polled, &posted, &reported].map(|(_, contact)| contact.answered().is_some()),
             offset: polled.1.clock_offset_ms(),
