@@ -168,6 +168,6 @@ mod tests {
             steps += 1;
             assert!(steps <= 110, "a step every moment");
         }
-        assert_eq!(commands, 64 * (50 + 5), "five a second, and the first five at once");
+        assert_eq!(commands, 64 * (5 + 49), "five at once, then one each 200 ms");
     }
 }

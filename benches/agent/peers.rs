@@ -39,7 +39,8 @@ pub(crate) fn build() -> [Peer; 2] {
     command.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
     // What Cargo tells this process about its package would have build scripts run again.
     for (name, _) in std::env::vars_os() {
-        if name.to_str().is_some_and(|name| name.starts_with("CARGO_") && name != "CARGO_HOME") {
+        let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+        if name.to_str().is_some_and(|name| told.iter().any(|prefix| name.starts_with(prefix))) {
             command.env_remove(name);
         }
     }
