@@ -220,6 +220,12 @@ impl Board {
         }
     }
 
+    /// Whether the watch, which has seen all, does not see it.
+    #[must_use]
+    pub fn shows_absent(&self, name: &ComponentName) -> bool {
+        self.live().as_ref().is_some_and(|live| !live.contains_key(name.as_str()))
+    }
+
     /// Whether a command asked for the component.
     fn kept(&self, name: &str) -> bool {
         let shown = self.lock();

@@ -174,7 +174,7 @@ impl Leader {
                 }
             }
             Event::Inventory { result, asked, whole } => self.inventory_read(&result, asked, &whole),
-            Event::Listed(_) | Event::Seen(_) | Event::Gone(_) => self.sighted(&event),
+            Event::Listed(_) | Event::Seen(..) | Event::Gone(_) => self.sighted(event),
         }
     }
 

@@ -153,9 +153,9 @@ impl Watcher {
                 version = newer;
             }
             match change {
-                Change::Seen(sighting, status) => {
+                Change::Seen(sighting, status, object) => {
                     self.board.seen(sighting.clone(), status);
-                    self.tell(Event::Seen(sighting));
+                    self.tell(Event::Seen(sighting, object));
                 }
                 Change::Gone(name) => {
                     self.board.gone(&name);

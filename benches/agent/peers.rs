@@ -37,6 +37,13 @@ pub(crate) fn build() -> [Peer; 2] {
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let mut command = Command::new("cargo");
     command.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
+    // What Cargo tells this process about its package would have build scripts run again.
+    for (name, _) in std::env::vars_os() {
+        let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
+        if name.to_str().is_some_and(|name| told.iter().any(|prefix| name.starts_with(prefix))) {
+            command.env_remove(name);
+        }
+    }
     command.args(["build", "--quiet", "--locked", "--release", "--target", &triple, "--manifest-path"]);
     command.arg(sources.join("kube-rs/Cargo.toml")).arg("--target-dir").arg(target.join("kube-rs"));
     built(command, "kube-rs");

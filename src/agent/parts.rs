@@ -195,7 +195,7 @@ impl<'a> Parts<'a> {
             identity: Arc::clone(&self.current),
             backoff: Backoff::default(),
             said: Said::default(),
-            not_before: Duration::ZERO,
+            paid_until: Duration::ZERO,
         })
     }
 

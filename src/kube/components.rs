@@ -2,8 +2,9 @@
 
 use super::{Kube, KubeError, Object};
 use crate::rules::component::Write;
+use crate::rules::json::parse_foreign;
 use crate::rules::names::ComponentName;
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub(super) fn collection(kube: &Kube) -> String {
     format!("/apis/platform.navin.ai/v1/namespaces/{}/managedcomponents", kube.namespace())
@@ -24,6 +25,12 @@ pub fn get(kube: &Kube, name: &ComponentName) -> Result<Option<Object>, KubeErro
         Err(KubeError::NotFound(_)) => Ok(None),
         Err(e) => Err(e),
     }
+}
+
+/// Reads a component from JSON, such as a watch shows it; none where it cannot be read whole.
+#[must_use]
+pub fn read(text: &str) -> Option<Object> {
+    parse_foreign(text.as_bytes(), text.len()).ok().filter(Value::is_object).map(Object)
 }
 
 /// Sends one write to the component `name`.

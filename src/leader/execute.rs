@@ -185,6 +185,11 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
             return None;
         }
     };
+    if world.board.shows_absent(execution.name())
+        && let Some(write) = execution.create_unread(world.kube.namespace(), world.clock.wall(), at)
+    {
+        return Some(Planned { index, write, before: None });
+    }
     let (step, before) = match components::get(&world.kube, execution.name()) {
         Ok(live) => {
             let step = execution.next(live.as_ref(), world.kube.namespace(), world.clock.wall(), at);

@@ -40,6 +40,19 @@ impl Keeper {
     }
 
     fn sighted(&mut self, state: &State, name: &ComponentName, glimpse: Glimpse, now: Duration) {
+        self.shown(state, name, glimpse, None, now);
+    }
+
+    /// The same with the object as the watch showed it: kept for the look that it asks for, one at a time.
+    fn shown(
+        &mut self,
+        state: &State,
+        name: &ComponentName,
+        glimpse: Glimpse,
+        object: Option<Box<str>>,
+        now: Duration,
+    ) {
+        let alone = self.due().is_none();
         if state.busy(name).is_some() {
             self.0.entry(name.clone()).or_default().missed = Some(glimpse);
         } else if let Some(kept) = self.0.get_mut(name)
@@ -47,6 +60,7 @@ impl Keeper {
         {
             let over = kept.waits && !matches!(glimpse, Glimpse::Going);
             kept.due = Some(kept.due.filter(|_| !over).unwrap_or(now));
+            kept.shown = object.filter(|_| alone);
         }
     }
 
@@ -155,7 +169,7 @@ impl Leader {
     }
 
     /// Takes in what the watch saw.
-    pub(super) fn sighted(&mut self, event: &Event) {
+    pub(super) fn sighted(&mut self, event: Event) {
         let Some(reign) = &mut self.reign else { return };
         let now = self.world.clock.monotonic();
         let state = reign.store.state();
@@ -164,13 +178,13 @@ impl Leader {
             if seen.terminating { Glimpse::Going } else { Glimpse::There(reference, seen.created) }
         };
         match event {
-            Event::Seen(seen) => {
+            Event::Seen(seen, object) => {
                 if let Some(name) = ComponentName::parse(&seen.name) {
-                    reign.keeper.sighted(state, &name, glimpse(seen), now);
+                    reign.keeper.shown(state, &name, glimpse(&seen), object, now);
                 }
             }
             Event::Gone(name) => {
-                if let Some(name) = ComponentName::parse(name) {
+                if let Some(name) = ComponentName::parse(&name) {
                     reign.keeper.sighted(state, &name, Glimpse::Gone, now);
                 }
             }

@@ -285,7 +285,7 @@ impl State {
 
 /// The component name in an envelope of an apply or a delete.
 fn component_of(envelope: &Value) -> Option<&str> {
-    envelope.pointer("/payload/arguments/name")?.as_str()
+    envelope.get("payload")?.get("arguments")?.get("name")?.as_str()
 }
 
 /// The component that a command names, whatever its operation.

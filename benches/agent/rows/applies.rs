@@ -78,7 +78,9 @@ fn ours_once(lab: &Lab) -> Took {
     agent.process().resume();
     operator.wait(ids.last().expect("many"), LOOK);
     let ms = began.elapsed().as_secs_f64() * 1e3;
-    ids.iter().for_each(|id| operator.wait(id, LOOK));
+    for id in &ids {
+        operator.wait(id, LOOK);
+    }
     Took { ms, cpu_ms: cpu_ms(agent.process().pid()) - before }
 }
 

@@ -23,7 +23,9 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     let world = lab.world("drift", &json!({}));
     let agent = lab.ours(&world, "drift-0");
     agent.wait_leads(&world.namespace, BOUND);
-    (0..KEPT).for_each(|number| apply(&world, &name(number), number));
+    for number in 0..KEPT {
+        apply(&world, &name(number), number);
+    }
     let limit = lab.cluster.namespace("drift-limit").name;
     restore_at_once(lab, &limit);
     let mut running = vec![];
@@ -104,8 +106,8 @@ impl Place {
         self.seen.try_iter().for_each(drop);
         let path = format!("{}/{name}", self.path);
         let sent = Instant::now();
-        let patch = br#"{"spec":{"color":"red"}}"#;
-        let (status, answer) = hand.call("PATCH", &path, "application/merge-patch+json", patch);
+        let change = br#"{"spec":{"color":"red"}}"#;
+        let (status, answer) = hand.call("PATCH", &path, "application/merge-patch+json", change);
         let answered = Instant::now();
         assert_eq!(status, 200, "{path}: {}", String::from_utf8_lossy(&answer));
         let mut changed = false;

@@ -23,19 +23,19 @@ const NAMES: u32 = 10;
 pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     let sizes: &[u32] = if plan.quick { &[10, 100] } else { &[10, 100, 1000] };
     let rest = Duration::from_secs(if plan.quick { 5 } else { 20 });
-    let kept = sizes.iter().map(|size| (*size, components(lab, *size, rest))).collect();
-    let recorded = sizes.iter().map(|size| (*size, records(lab, *size))).collect();
+    let kept: Vec<_> = sizes.iter().map(|size| (*size, components(lab, *size, rest))).collect();
+    let recorded: Vec<_> = sizes.iter().map(|size| (*size, records(lab, *size))).collect();
     let mut rows = grown(
         "components",
         &["leader's PSS, kB", "CPU at rest, ms a minute", "all looked at after a takeover, ms", "state, kB"],
-        kept,
+        &kept,
     );
-    rows.extend(grown("recorded commands", &["one command, ms", "each write of the state, kB"], recorded));
+    rows.extend(grown("recorded commands", &["one command, ms", "each write of the state, kB"], &recorded));
     rows
 }
 
 /// A row for each figure of each size, with the factor since the tenth of it.
-fn grown(of: &str, figures: &[&str], measured: Vec<(u32, Vec<Sample>)>) -> Vec<Row> {
+fn grown(of: &str, figures: &[&str], measured: &[(u32, Vec<Sample>)]) -> Vec<Row> {
     let row = |number: usize, figure: &str, size: usize| {
         let (count, samples) = &measured[size];
         let before = size.checked_sub(1).map(|before| measured[before].1[number].median());
@@ -73,7 +73,9 @@ fn components(lab: &Lab, size: u32, rest: Duration) -> Vec<Sample> {
     let (world, agent, mut operator) = leader(lab);
     let ids: Vec<String> =
         (0..size).map(|number| operator.apply(&format!("c-{number:04}"), &json!({ "n": number }))).collect();
-    ids.iter().for_each(|id| operator.wait(id, LOOK));
+    for id in &ids {
+        operator.wait(id, LOOK);
+    }
     thread::sleep(SETTLED);
     let pid = agent.process().pid();
     let before = cpu_ms(pid);
@@ -101,7 +103,9 @@ fn records(lab: &Lab, size: u32) -> Vec<Sample> {
     let ids: Vec<String> = (0..size)
         .map(|number| operator.apply(&format!("r-{:04}", number % NAMES), &json!({ "n": number })))
         .collect();
-    ids.iter().for_each(|id| operator.wait(id, LOOK));
+    for id in &ids {
+        operator.wait(id, LOOK);
+    }
     let one = |number: u32| {
         thread::sleep(LOOK * 600);
         let id = operator.apply("r-0000", &json!({ "m": number }));

@@ -116,7 +116,7 @@ impl Replica {
             identity: Arc::clone(&current),
             backoff: Backoff::default(),
             said: Said::default(),
-            not_before: Duration::ZERO,
+            paid_until: Duration::ZERO,
         };
         let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());
         let reporter = Reporter {
