@@ -1,6 +1,7 @@
 //! One page of a list as it comes over the wire: each object is decoded by itself, from its own bytes, as soon
-//! as it is there. Neither the page is ever held, nor anything of an object that its type does not name.
+//! as it is there. Neither the page is ever held, nor anything of an object that is not wanted.
 
+use super::Decode;
 use serde::Deserialize;
 use serde::de::Error as _;
 use std::io::{self, BufRead};
@@ -35,10 +36,11 @@ struct Shell {
 const PLACE: u8 = b'0';
 
 /// Reads a page to its end, and adds its objects to `items`.
-pub(super) fn read<T>(mut source: impl BufRead, items: &mut Vec<T>) -> Result<Metadata, PageError>
-where
-    T: for<'de> Deserialize<'de>,
-{
+pub(super) fn read<T>(
+    mut source: impl BufRead,
+    decode: Decode<T>,
+    items: &mut Vec<T>,
+) -> Result<Metadata, PageError> {
     let (mut cursor, mut shell, mut object) = (Cursor::default(), Vec::new(), Vec::new());
     let mut read = 0_usize;
     loop {
@@ -55,7 +57,7 @@ where
             Edge::Array => cursor.listing = are_items(&shell),
             Edge::Begin => shell.push(PLACE),
             Edge::End => {
-                items.push(serde_json::from_slice(&object).map_err(PageError::Json)?);
+                items.push(decode(&object).map_err(PageError::Json)?);
                 object.clear();
                 read = read.saturating_add(1);
             }
@@ -166,7 +168,12 @@ mod tests {
     /// Read in pieces of so many bytes: the objects and the continue token, or none where it is no page.
     fn page(text: &str, piece: usize) -> Option<(Vec<Value>, Option<String>)> {
         let mut items = Vec::new();
-        let metadata = read(BufReader::with_capacity(piece, text.as_bytes()), &mut items).ok()?;
+        let metadata = read(
+            BufReader::with_capacity(piece, text.as_bytes()),
+            |object| serde_json::from_slice(object),
+            &mut items,
+        )
+        .ok()?;
         Some((items, metadata.r#continue))
     }
 
