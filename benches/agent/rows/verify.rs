@@ -2,7 +2,7 @@
 //! verification of the same bytes.
 
 use crate::Plan;
-use crate::lab::Lab;
+use crate::lab::{Lab, hex};
 use crate::measure::thread_cpu_ms;
 use crate::table::{Goal, Row, Sample};
 use base64::Engine as _;
@@ -163,7 +163,7 @@ fn configuration() -> Value {
 }
 
 fn envelope(pair: &Ed25519KeyPair, payload: &Value) -> Vec<u8> {
-    let id: String = pair.public_key().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = hex(pair.public_key().as_ref());
     let signature = STANDARD.encode(pair.sign(canonical(payload).as_bytes()));
     json!({ "payload": payload, "key_id": id, "signature": signature }).to_string().into_bytes()
 }

@@ -87,14 +87,21 @@ enum Edge {
     End,
 }
 
+#[derive(Clone, Copy, Default)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    /// After a backslash.
+    Escaped,
+}
+
 /// Where in the page we are. It tells texts from brackets, and leaves all else to the reader of JSON.
 #[derive(Default)]
 struct Cursor {
     /// How many objects and arrays are open.
     depth: usize,
-    /// Within a text; after a backslash in one.
-    text: bool,
-    escaped: bool,
+    text: Text,
     /// In `items`; in an object of it.
     listing: bool,
     inside: bool,
@@ -105,16 +112,23 @@ impl Cursor {
     fn run(&mut self, bytes: &[u8]) -> (usize, Edge) {
         let mut rest = bytes.iter();
         while let Some(byte) = rest.next() {
-            if self.escaped {
-                self.escaped = false;
-            } else if self.text {
-                // Most of a page is text.
-                let end = if is_special(byte) { Some(byte) } else { rest.find(|byte| is_special(byte)) };
-                self.escaped = end == Some(&b'\\');
-                self.text = end != Some(&b'"');
-            } else if let Some((edge, taken)) = self.outside(*byte) {
-                let left = rest.as_slice().len().saturating_add(usize::from(!taken));
-                return (bytes.len().saturating_sub(left), edge);
+            match self.text {
+                Text::Escaped => self.text = Text::Inside,
+                Text::Inside => {
+                    // Most of a page is text.
+                    let special = |byte: &&u8| matches!(byte, b'"' | b'\\');
+                    self.text = match Some(byte).filter(special).or_else(|| rest.find(special)) {
+                        Some(b'"') => Text::Outside,
+                        Some(_) => Text::Escaped,
+                        None => Text::Inside,
+                    };
+                }
+                Text::Outside => {
+                    if let Some((edge, taken)) = self.outside(*byte) {
+                        let left = rest.as_slice().len().saturating_add(usize::from(!taken));
+                        return (bytes.len().saturating_sub(left), edge);
+                    }
+                }
             }
         }
         (bytes.len(), Edge::None)
@@ -123,7 +137,7 @@ impl Cursor {
     /// A byte that is in no text: an edge, and whether it comes after the byte.
     fn outside(&mut self, byte: u8) -> Option<(Edge, bool)> {
         match byte {
-            b'"' => self.text = true,
+            b'"' => self.text = Text::Inside,
             b'{' | b'[' if self.listing && !self.inside => {
                 self.inside = true;
                 return Some((Edge::Begin, false));
@@ -146,11 +160,6 @@ impl Cursor {
         }
         None
     }
-}
-
-/// What can be the end of a text.
-fn is_special(byte: &u8) -> bool {
-    matches!(byte, b'"' | b'\\')
 }
 
 /// Whether what is before the array's beginning, and that, are those of `items`.
