@@ -20,6 +20,8 @@ fn main() -> ExitCode {
         eprintln!("usage: cargo run --example demo [-- --keep]");
         return ExitCode::from(64);
     }
+    // Built before the first step begins, which would count it.
+    cargo_binary("navin-manager");
     let mut demo = Demo { start: Instant::now(), last: Instant::now() };
     demo.run(keep);
     ExitCode::SUCCESS
@@ -202,17 +204,22 @@ fn stay(world: &World) {
     let kubeconfig = world.folder().join("kubeconfig");
     world.cluster.kubeconfig(&kubeconfig);
     let token = world.manager.run(&["token", "--data", "data", "--tenant", world.tenant_id()]);
-    println!("left running until Ctrl-C; reach it with");
+    println!("left running until Ctrl-C; reach it from another shell with");
+    println!(
+        "  export NAVIN_SERVER={} NAVIN_CA={} NAVIN_TOKEN={} NAVIN_CLUSTER={}",
+        world.manager.rest_url(),
+        world.manager.data().join("tls/ca.crt").display(),
+        token.trim(),
+        world.cluster_id()
+    );
+    println!(
+        "  echo '{{\"replicas\": 2}}' | {} apply web -f - --wait --timeout 60",
+        cargo_binary("navin-manager").display()
+    );
     println!(
         "  kubectl --kubeconfig {} -n {} get managedcomponents",
         kubeconfig.display(),
         world.namespace.name
-    );
-    println!(
-        "  curl --cacert {} -H 'Authorization: Bearer {}' {}/api/v1/clusters",
-        world.manager.data().join("tls/ca.crt").display(),
-        token.trim(),
-        world.manager.rest_url()
     );
     loop {
         std::thread::park();

@@ -92,12 +92,13 @@ const SKEW_MS: i64 = 60_000;
 
 /// The others' clocks less ours, in milliseconds.
 fn clock(api_server: Option<i64>, gateway: Option<i64>) -> Finding {
-    let seconds = |offset: i64| offset.div_euclid(1_000);
+    let apart = |offset: i64| {
+        let how = if offset < 0 { "behind" } else { "ahead of" };
+        format!("{} s {how} this one", offset.unsigned_abs().div_euclid(1_000))
+    };
     let told: Vec<String> = [("API server", api_server), ("gateway", gateway)]
         .into_iter()
-        .filter_map(|(whose, offset)| {
-            Some(format!("the {whose}'s is {} s ahead of this one", seconds(offset?)))
-        })
+        .filter_map(|(whose, offset)| Some(format!("the {whose}'s is {}", apart(offset?))))
         .collect();
     if told.is_empty() {
         return Finding::unknown("clock", "nobody answered, to compare it with");
@@ -127,5 +128,10 @@ mod tests {
         ] {
             assert_eq!(clock(api, gateway).status, status, "{api:?} {gateway:?}");
         }
+        let told = clock(Some(70_500), Some(-70_500)).to_string();
+        assert!(
+            told.contains("API server's is 70 s ahead of this one, the gateway's is 70 s behind"),
+            "{told}"
+        );
     }
 }

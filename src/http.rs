@@ -168,7 +168,7 @@ impl HttpsClient {
     ///
     /// # Errors
     ///
-    /// What is wrong with a PEM file, in words that follow "ca: " or "client: ".
+    /// What is wrong with a PEM file: of `ca`, without its name; of `client`, with that of the identity's file.
     pub fn new(base: &str, tls: &TlsFiles<'_>, token: Option<PathBuf>) -> Result<Self, String> {
         Self::within(LIMITS, base, tls, token)
     }
@@ -179,7 +179,7 @@ impl HttpsClient {
         tls: &TlsFiles<'_>,
         token: Option<PathBuf>,
     ) -> Result<Self, String> {
-        let roots = certificates(tls.ca).map_err(|e| format!("ca: {e}"))?;
+        let roots = certificates(tls.ca)?;
         let client = match tls.client {
             Some((chain, key)) => Some(client_certificate(chain, key)?),
             None => None,

@@ -124,19 +124,19 @@ mod tests {
     use serde_json::json;
     use std::io::Cursor;
 
-    /// Answers each poll at once with 64 commands.
-    struct Flood;
+    /// Answers each poll at once, with so many commands.
+    struct AtOnce(usize);
 
-    impl Http for Flood {
+    impl Http for AtOnce {
         fn send(&self, _: &Request) -> Result<Response, HttpError> {
-            let body = json!({ "commands": vec![json!({ "junk": true }); 64] }).to_string();
+            let body = json!({ "commands": vec![json!({ "junk": true }); self.0] }).to_string();
             let body = Box::new(Cursor::new(body.into_bytes()));
             Ok(Response { status: 200, retry_after: None, date: None, body })
         }
     }
 
-    #[test]
-    fn a_gateway_that_always_has_commands_is_asked_five_times_a_second() {
+    /// How many polls ten seconds see, and how many commands.
+    fn ten_seconds(of: AtOnce) -> (usize, usize) {
         let ring = KeyRing::from_pem(&test_pem()).unwrap();
         let config = sign(&json!({
             "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
@@ -147,7 +147,7 @@ mod tests {
         let clock = Arc::new(HandClock::default());
         let contact = Arc::new(Contact::default());
         let mut poller = Poller {
-            gateway: Gateway::new(Arc::new(Flood), clock.clone(), contact),
+            gateway: Gateway::new(Arc::new(of), clock.clone(), contact),
             clock: clock.clone(),
             permit: Arc::default(),
             leader: sync_channel(1).0,
@@ -165,6 +165,16 @@ mod tests {
             steps += 1;
             assert!(steps <= 100, "a step every moment");
         }
-        assert_eq!(commands, 64 * 50, "and a burst is taken quickly all the same");
+        (steps, commands)
+    }
+
+    #[test]
+    fn a_gateway_that_always_has_commands_is_asked_five_times_a_second() {
+        assert_eq!(ten_seconds(AtOnce(64)).1, 64 * 50, "and a burst is taken quickly all the same");
+    }
+
+    #[test]
+    fn a_gateway_that_says_at_once_that_there_is_nothing_is_asked_once_a_second() {
+        assert_eq!(ten_seconds(AtOnce(0)), (10, 0));
     }
 }

@@ -17,6 +17,7 @@ mod big_cluster;
 mod check;
 mod lab;
 mod measure;
+mod operator;
 mod peers;
 mod raw;
 mod rows;

@@ -69,7 +69,20 @@ impl Peer {
         lease: &str,
         things: u32,
     ) -> Replica {
-        let options = [("id", id), ("lease", lease), ("n", &things.to_string())];
+        self.start_in("default", kubeconfig, folder, id, lease, things)
+    }
+
+    /// The same in another namespace.
+    pub(crate) fn start_in(
+        &self,
+        namespace: &str,
+        kubeconfig: &Path,
+        folder: &RunFolder,
+        id: &str,
+        lease: &str,
+        things: u32,
+    ) -> Replica {
+        let options = [("namespace", namespace), ("id", id), ("lease", lease), ("n", &things.to_string())];
         let process = Process::start(Launch {
             name: format!("{}-{id}", self.name),
             program: self.binary.clone(),

@@ -67,6 +67,11 @@ impl Raw {
         assert_eq!((status, length), (200, None), "GET {path}");
     }
 
+    /// Waits for the next answer as long as it takes, and not for a minute at most.
+    pub(crate) fn patient(&mut self) {
+        self.stream.get_mut().sock.set_read_timeout(None).expect("a socket");
+    }
+
     /// Appends one chunk of a stream; false at its end.
     pub(crate) fn chunk(&mut self, to: &mut Vec<u8>) -> bool {
         let length = usize::from_str_radix(self.line().trim(), 16).expect("a chunk's length");

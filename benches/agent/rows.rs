@@ -1,7 +1,11 @@
 //! What is measured, group by group, in the order of the table.
 
+mod applies;
+mod command;
+mod drift;
 mod failover;
 mod gateway;
+mod growth;
 mod growth_nodes;
 pub(crate) mod inventory;
 pub(crate) mod rest;
@@ -22,8 +26,12 @@ pub(crate) const GROUPS: &[(&str, Group)] = &[
     ("rest", rest::rows),
     ("start", start::rows),
     ("failover", failover::rows),
+    ("drift", drift::rows),
+    ("applies", applies::rows),
+    ("command", command::rows),
     ("inventory", inventory::rows),
     ("verify", verify::rows),
+    ("growth", growth::rows),
     ("growth-nodes", growth_nodes::rows),
     ("gateway", gateway::rows),
 ];

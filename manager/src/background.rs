@@ -14,8 +14,10 @@ where
     tokio::spawn(async move {
         loop {
             match tokio::spawn(part()).await {
-                Ok(()) => tracing::error!(name, "ended, and begins anew"),
-                Err(error) => tracing::error!(name, %error, "failed, and begins anew"),
+                Ok(()) => tracing::error!(part = name, "a part of the manager ended, and begins anew"),
+                Err(error) => {
+                    tracing::error!(part = name, %error, "a part of the manager failed, and begins anew");
+                }
             }
             tokio::time::sleep(PAUSE).await;
         }

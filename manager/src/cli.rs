@@ -1,7 +1,7 @@
 //! The command line.
 
 use crate::failure::Failure;
-use crate::operator::cli::OperatorTask;
+use crate::operator::cli::{Form, OperatorTask};
 use crate::store::Database;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 /// The exit codes, as `--help` tells them.
-const EXIT_CODES: &str = "\
+pub(crate) const EXIT_CODES: &str = "\
 Exit codes:
   0   done; for the servers: stopped by SIGTERM or SIGINT; with --wait: succeeded
   1   failed; a command or request that is refused, a command that failed or expired
@@ -18,7 +18,8 @@ Exit codes:
   4   there is no such cluster or command
   5   the server does not answer, or its database does not
   6   the wait ran out before the outcome
-  78  a key or certificate file is damaged, or does not fit the others
+  78  the database, or a key or certificate file, is missing; or one of these files is damaged, or
+      does not fit the others
 
 Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
 
@@ -62,7 +63,7 @@ pub(crate) enum Task {
 /// Where the manager keeps what it must remember.
 #[derive(Args)]
 pub(crate) struct Place {
-    /// Folder of manager.db; made when it is not there
+    /// Folder of manager.db
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
     /// The database: `sqlite:FILE`, or postgres://USER:PASSWORD@HOST:PORT/NAME for several managers
@@ -77,7 +78,9 @@ impl Place {
         match (&self.database, &self.data) {
             (Some(url), _) => Database::parse(url),
             (None, Some(data)) => Ok(Database::Sqlite(data.join("manager.db"))),
-            (None, None) => Err(Failure::Argument("expected --data or --database".to_owned())),
+            (None, None) => {
+                Err(Failure::Argument("expected --data, --database or NAVIN_DATABASE".to_owned()))
+            }
         }
     }
 }
@@ -175,6 +178,9 @@ pub(crate) struct Token {
     /// The tenant: an RFC 1123 label
     #[arg(long, required = true)]
     pub(crate) tenant: Option<String>,
+    /// Make the database where there is none, before `serve` does at its first start
+    #[arg(long)]
+    pub(crate) create: bool,
     /// What else can be done with tokens.
     #[command(subcommand)]
     pub(crate) task: Option<TokenTask>,
@@ -184,14 +190,19 @@ pub(crate) struct Token {
 #[derive(Debug, Subcommand)]
 pub(crate) enum TokenTask {
     /// Lists the tokens, without themselves: identifier, tenant, when made, when revoked
+    #[command(after_help = EXIT_CODES)]
     List {
         /// Of this tenant only
         #[arg(long)]
         tenant: Option<String>,
+        /// What to print
+        #[arg(long, short, value_name = "FORM", default_value = "table")]
+        output: Form,
     },
     /// Revokes a token: its next call is refused
+    #[command(after_help = EXIT_CODES)]
     Revoke {
-        /// The identifier, as `list` and the audit have it
+        /// The token's identifier, as `list` and the audit have it
         token_id: String,
     },
 }
@@ -205,7 +216,7 @@ pub(crate) struct Sign {
     /// The tenant
     #[arg(long)]
     pub(crate) tenant: String,
-    /// The cluster, registered before
+    /// The cluster's name, as it is registered
     #[arg(long)]
     pub(crate) cluster: String,
     /// managedcomponent.apply, managedcomponent.delete or inventory.report

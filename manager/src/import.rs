@@ -1,5 +1,5 @@
 //! Looks at a cluster with the kubeconfig that it is registered with. CONTRACT section 8: does the API
-//! answer, what version is it, and can the identity do what the import needs and no more?
+//! answer, what version is it, and can its user do what the import needs and no more?
 //!
 //! A kubeconfig can name programs to run, files to read and proxies to go through. All of that is
 //! refused: what counts is in the text itself, and the kubeconfig is dropped when this returns.
@@ -37,9 +37,9 @@ pub(crate) struct Seen {
 pub(crate) enum Refused {
     /// It cannot be used.
     Kubeconfig(String),
-    /// The API server does not answer, or not to this identity.
+    /// The API server does not answer, or not to this user.
     Unreachable(String),
-    /// What the identity cannot do and must, or can do and must not.
+    /// What the kubeconfig's user cannot do and must, or can do and must not.
     Rights(Vec<String>),
 }
 
@@ -258,7 +258,7 @@ fn check_user(user: &AuthInfo) -> Result<(), &'static str> {
         return Err("tokenFile, client-certificate, client-key: expected the data itself, no file");
     }
     if user.impersonate.is_some() || user.impersonate_groups.is_some() || user.impersonate_uid.is_some() {
-        return Err("as, as-groups, as-uid: expected the identity itself");
+        return Err("as, as-groups, as-uid: expected the user itself");
     }
     Ok(())
 }
@@ -267,7 +267,7 @@ fn check_user(user: &AuthInfo) -> Result<(), &'static str> {
 fn unreachable(error: &kube::Error) -> Refused {
     let why = match error {
         kube::Error::Api(status) => match status.code {
-            401 => "the API server does not know the identity (401)".to_owned(),
+            401 => "the API server does not know the kubeconfig's user (401)".to_owned(),
             code => format!("the API server answered {code}"),
         },
         other => {

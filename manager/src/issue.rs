@@ -24,7 +24,7 @@ const BACKDATED_S: i64 = 60;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IssueError {
     /// There is no such cluster.
-    #[error("no such cluster")]
+    #[error("this tenant has no such cluster")]
     NoCluster,
     /// The agent would refuse it.
     #[error("{0}")]

@@ -36,6 +36,7 @@ mod wake;
 use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
@@ -52,8 +53,12 @@ fn main() -> ExitCode {
 
 /// Logs go to standard error: standard output belongs to results.
 fn start_log() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("NAVIN_LOG").unwrap_or_else(|_| {
-        tracing_subscriber::EnvFilter::new("info,sqlx=warn,rustls=warn,hyper=warn,kube_client=off")
-    });
+    let usual = "info,sqlx=warn,rustls=warn,hyper=warn,kube_client=off";
+    let wanted = std::env::var("NAVIN_LOG").map(EnvFilter::try_new);
+    let wrong = matches!(wanted, Ok(Err(_)));
+    let filter = wanted.ok().and_then(Result::ok).unwrap_or_else(|| EnvFilter::new(usual));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
+    if wrong {
+        tracing::warn!("NAVIN_LOG: expected a filter such as info or navin_manager=debug; info is taken");
+    }
 }

@@ -25,7 +25,11 @@ pub(crate) fn fit(max_agents: usize, others: usize) -> Result<usize, Failure> {
         return Err(Failure::Argument(format!("{files} files may be open (ulimit -n): expected {least}")));
     }
     if fits < max_agents {
-        tracing::warn!(files, max_agents = fits, "fewer agents are let in, since fewer files may be open");
+        tracing::warn!(
+            files,
+            max_agents = fits,
+            "fewer agents are let in than asked for: for more, raise the limit of open files (ulimit -n)"
+        );
     }
     Ok(fits)
 }

@@ -2,13 +2,15 @@
 
 use crate::app::{App, Shared};
 use crate::background::forever;
-use crate::cli::{AgentGateway, Arguments, Folders, Load, Serve, Sign, Task, Token, TokenTask};
+use crate::cli::{AgentGateway, Arguments, Load, Serve, Sign, Task, Token, TokenTask};
 use crate::contacts::Contacts;
 use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::{Secrets, ServerKey};
 use crate::limits::Limits;
+use crate::operator::cli::Form;
+use crate::operator::show;
 use crate::serve::{Port, files_of};
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
@@ -16,9 +18,9 @@ use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
 use crate::tls::Clients;
 use crate::wake::Wake;
 use crate::{clock, contacts, files, gateway, open_files, operator, rest};
-use navin_cluster_agent::rules::json;
+use navin_cluster_agent::rules::json::parse;
 use navin_cluster_agent::rules::names::Label;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -63,10 +65,11 @@ async fn serve(task: Serve) -> Result<(), Failure> {
     let tls = task.folders.tls_dir()?;
     let secrets = Secrets::open(&tls)?;
     let server = ServerKey::open(&tls, &task.server_names, Some(Arc::clone(&secrets.authority)))?;
-    let app = start(&task.folders, server, (&task.load, task.token_rate), stop.clone()).await?;
+    let store = Store::make(&task.folders.place.database()?).await?;
+    let app = start(store, server, (&task.load, task.token_rate), stop.clone()).await?;
     let rest = Port::bind(task.listen, &app.server, Clients::Any, rest::MAX_CONNECTIONS)?;
     let gateway = bind_gateway(task.gateway_listen, &app, max_agents)?;
-    print_line(&serde_json::json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
+    print_line(&json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
     let router = rest::router(&app, secrets);
     tokio::join!(rest.serve(router, stop.clone()), gateway.serve(gateway::router(&app), stop));
     contacts::write(&app).await;
@@ -78,9 +81,10 @@ async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let max_agents = open_files::fit(task.load.max_agents, 0)?;
     let server = ServerKey::open(&task.folders.tls_dir()?, &task.server_names, None)?;
-    let app = start(&task.folders, server, (&task.load, 0), stop.clone()).await?;
+    let store = Store::open(&task.folders.place.database()?).await?;
+    let app = start(store, server, (&task.load, 0), stop.clone()).await?;
     let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, max_agents)?;
-    print_line(&serde_json::json!({ "gateway": gateway.url() }))?;
+    print_line(&json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
     contacts::write(&app).await;
     app.store.close().await;
@@ -88,13 +92,12 @@ async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
 }
 
 async fn start(
-    folders: &Folders,
+    store: Store,
     server: ServerKey,
     (load, token_rate): (&Load, u32),
     stop: Stop,
 ) -> Result<Shared, Failure> {
-    let database = folders.place.database()?;
-    let store = Store::open(&database).await?;
+    let database = store.database().clone();
     let instance = Instance::register(&store).await?;
     let app = Arc::new(App {
         store,
@@ -111,12 +114,12 @@ async fn start(
         stop,
     });
     let [renewed, looked, kept] = [(); 3].map(|()| Arc::clone(&app));
-    forever("the server certificate", move || renew(Arc::clone(&renewed)));
-    forever("the look for what polls wait for", move || gateway::look(Arc::clone(&looked)));
-    forever("the contacts", move || contacts::keep(Arc::clone(&kept)));
+    forever("renewal of the server certificate", move || renew(Arc::clone(&renewed)));
+    forever("look at what polls wait for", move || gateway::look(Arc::clone(&looked)));
+    forever("writing of when agents were heard", move || contacts::keep(Arc::clone(&kept)));
     if database.kind() == Kind::Postgres {
         let told = Arc::clone(&app);
-        forever("the word between processes", move || {
+        forever("listening to the database", move || {
             let told = Arc::clone(&told);
             postgres::listen(database.clone(), move |cluster| told.wake.notify(cluster))
         });
@@ -152,34 +155,41 @@ fn bind_gateway(address: SocketAddr, app: &Shared, max_agents: usize) -> Result<
 async fn token(task: Token) -> Result<(), Failure> {
     let database = task.place.database()?;
     match (task.task, task.tenant) {
-        (Some(TokenTask::List { tenant }), _) => list_tokens(&Store::open(&database).await?, tenant).await,
+        (Some(TokenTask::List { tenant, output }), _) => {
+            list_tokens(&Store::open(&database).await?, tenant, output).await
+        }
         (Some(TokenTask::Revoke { token_id }), _) => {
             revoke_token(&Store::open(&database).await?, &token_id).await
         }
-        (None, tenant) => make_token(&database, &tenant.unwrap_or_default()).await,
+        (None, tenant) => make_token(&database, &tenant.unwrap_or_default(), task.create).await,
     }
 }
 
-async fn list_tokens(store: &Store, tenant: Option<String>) -> Result<(), Failure> {
-    let mut text = String::new();
-    for token in store.tokens(tenant.as_deref()).await? {
-        let revoked = token.revoked_at.map_or("-".to_owned(), clock::text);
-        let line = [token.token_id, token.tenant_id, clock::text(token.created_at), revoked].join("\t");
-        text.extend([line.as_str(), "\n"]);
-    }
+async fn list_tokens(store: &Store, tenant: Option<String>, output: Form) -> Result<(), Failure> {
+    let tokens: Vec<Value> = store.tokens(tenant.as_deref()).await?.iter().map(listed).collect();
     store.close().await;
-    print(&text)
+    Ok(show::print(output, &json!({ "tokens": tokens }), &tokens, &show::TOKENS)?)
+}
+
+fn listed(token: &tokens::Listed) -> Value {
+    json!({
+        "token_id": token.token_id,
+        "tenant_id": token.tenant_id,
+        "created_at": clock::text(token.created_at),
+        "revoked_at": token.revoked_at.map(clock::text),
+    })
 }
 
 async fn revoke_token(store: &Store, token_id: &str) -> Result<(), Failure> {
     let revoked = store.revoke_token(token_id).await?;
     store.close().await;
-    if revoked { Ok(()) } else { Err(Failure::System("no such token, or it is revoked already".to_owned())) }
+    let problem = || format!("token {token_id:?}: there is none, or it is revoked already");
+    if revoked { Ok(()) } else { Err(Failure::System(problem())) }
 }
 
-async fn make_token(database: &Database, tenant: &str) -> Result<(), Failure> {
+async fn make_token(database: &Database, tenant: &str, create: bool) -> Result<(), Failure> {
     let tenant_id = label("--tenant", tenant)?;
-    let store = Store::open(database).await?;
+    let store = if create { Store::make(database).await? } else { Store::open(database).await? };
     let secret = format!("navin_{}", random_text::<TOKEN_BYTES>()?);
     let token = tokens::Token { token_id: uuid::Uuid::new_v4().to_string(), tenant_id, revoked_at: None };
     store.add_token(&token, &sha256_hex(secret.as_bytes())).await?;
@@ -214,7 +224,9 @@ async fn sign(task: Sign) -> Result<(), Failure> {
 fn label(option: &str, text: &str) -> Result<String, Failure> {
     match Label::parse(text) {
         Some(label) => Ok(label.as_str().to_owned()),
-        None => Err(Failure::Argument(format!("{option}: expected an RFC 1123 label"))),
+        None => Err(Failure::Argument(format!(
+            "{option}: expected an RFC 1123 label (1 to 63 of a-z, 0-9 and -)"
+        ))),
     }
 }
 
@@ -230,7 +242,7 @@ fn read_arguments(text: &str) -> Result<Map<String, Value>, Failure> {
     } else {
         bytes.extend_from_slice(text.as_bytes());
     }
-    match json::parse(&bytes, MAX_ARGUMENTS_BYTES) {
+    match parse(&bytes, MAX_ARGUMENTS_BYTES) {
         Ok(Value::Object(arguments)) => Ok(arguments),
         Ok(_) => Err(Failure::Argument("--arguments: expected an object".to_owned())),
         Err(error) => Err(Failure::Argument(format!("--arguments: not strict JSON: {error}"))),

@@ -113,7 +113,7 @@ fn permissions(kube: &Kube, found: &mut Examination) {
                 }
                 Ok(())
             }
-            Err(error) => Err(Finding::unknown(NAME, format!("not to be asked: {error}"))),
+            Err(error) => Err(Finding::unknown(NAME, format!("the API server did not say: {error}"))),
         };
     let missing = |right: &Right| Finding::wrong(NAME, format!("missing: {right}"), APPLY);
     let excess = |right: &Right| {

@@ -7,7 +7,7 @@ use crate::identity::Identity;
 use std::sync::Arc;
 
 const NAME: &str = "gateway";
-const ISSUE: &str = "another identity was issued for this cluster: mount its Secret";
+const ISSUE: &str = "another identity was issued for this cluster: apply its Secret";
 
 /// Its clock less ours, in milliseconds.
 pub(super) fn examine(identity: Option<&Identity>, found: &mut Examination) -> Option<i64> {
@@ -28,8 +28,8 @@ pub(super) fn examine(identity: Option<&Identity>, found: &mut Examination) -> O
     let (finding, offset) = match gateway.probe() {
         Ok(probe) => (judge(url, &probe), probe.clock_offset_ms),
         Err(error) => {
-            let advice =
-                "a name, a port, a network policy, a certificate that is not of ca.crt, or a wrong clock";
+            let advice = "check the name, the port, the network policies, that its certificate is of ca.crt, \
+                 and the clock";
             (Finding::wrong(NAME, format!("{url}: {error}"), advice), None)
         }
     };

@@ -24,7 +24,7 @@ pub(super) fn certificates(pem: &[u8]) -> Result<Vec<Certificate<'static>>, Stri
 }
 
 pub(super) fn client_certificate(chain: &[u8], key: &[u8]) -> Result<ClientCert, String> {
-    let chain = certificates(chain).map_err(|e| format!("client: {e}"))?;
+    let chain = certificates(chain).map_err(|e| format!("tls.crt: {e}"))?;
     Ok(ClientCert::new_with_certs(&chain, private_key(key)?))
 }
 

@@ -16,6 +16,8 @@ struct FakeGateway {
     down: Mutex<bool>,
     /// Never answered, by its number.
     cursed: Mutex<Option<u64>>,
+    /// Refused for its form, by its number.
+    unfit: Mutex<Option<u64>>,
     tried: Mutex<Vec<u64>>,
     taken: Mutex<Vec<u64>>,
 }
@@ -27,6 +29,10 @@ impl Http for FakeGateway {
         self.tried.lock().unwrap().push(number);
         if *self.down.lock().unwrap() || *self.cursed.lock().unwrap() == Some(number) {
             return Err(HttpError::Unanswered("silence".into()));
+        }
+        if *self.unfit.lock().unwrap() == Some(number) {
+            let body = Box::new(Cursor::new(br#"{"error":"malformed"}"#));
+            return Ok(Response { status: 422, retry_after: None, date: None, body });
         }
         self.taken.lock().unwrap().push(number);
         let body = Box::new(Cursor::new(json!({ "recorded": true }).to_string().into_bytes()));
@@ -117,4 +123,16 @@ fn one_that_is_never_answered_does_not_hold_up_the_others() {
     *bench.gateway.cursed.lock().unwrap() = None;
     bench.pass(60);
     assert_eq!(*bench.gateway.taken.lock().unwrap(), [2, 3, 4, 1]);
+}
+
+#[test]
+fn one_that_is_refused_for_its_form_is_tried_hourly_and_does_not_hold_up_the_others() {
+    let mut bench = Bench::new(3);
+    *bench.gateway.unfit.lock().unwrap() = Some(1);
+    bench.pass(4 * 3_600 + 60);
+    assert_eq!(*bench.gateway.taken.lock().unwrap(), [2, 3]);
+    assert_eq!(bench.gateway.tried.lock().unwrap().iter().filter(|number| **number == 1).count(), 5);
+    *bench.gateway.unfit.lock().unwrap() = None;
+    bench.pass(3_600);
+    assert_eq!(*bench.gateway.taken.lock().unwrap(), [2, 3, 1]);
 }

@@ -53,7 +53,7 @@ impl Command {
             command_id: CommandId::parse(members.text("payload.command_id")?)
                 .ok_or_else(|| expected("payload.command_id", "a UUID"))?,
             tenant_id: Label::parse(members.text("payload.tenant_id")?)
-                .ok_or_else(|| expected("payload.tenant_id", "a label"))?,
+                .ok_or_else(|| expected("payload.tenant_id", "an RFC 1123 label"))?,
             target: read_target(members.value("payload.target")?)?,
             operation: members.text("payload.operation")?.to_owned(),
             arguments: members
@@ -107,7 +107,7 @@ fn read_target(value: &Value) -> Result<Label, FormError> {
     members.constant("payload.target.kind", "cluster")?;
     let id = members.text("payload.target.id")?;
     members.end()?;
-    Label::parse(id).ok_or_else(|| expected("payload.target.id", "a label"))
+    Label::parse(id).ok_or_else(|| expected("payload.target.id", "an RFC 1123 label"))
 }
 
 /// An operation that we know, with its arguments in the right form. CONTRACT section 2.
@@ -141,7 +141,7 @@ impl Operation {
             "managedcomponent.delete" => read_delete(arguments),
             "inventory.report" => read_report(arguments),
             _ => {
-                let message = "payload.operation: not an operation of this agent";
+                let message = "payload.operation: expected managedcomponent.apply, managedcomponent.delete or inventory.report";
                 return Err(Refusal::of(command, Reason::UnknownOperation, message));
             }
         };

@@ -1,4 +1,4 @@
-//! What the documents name is there: tests, files, and for each promise of docs/SECURITY.md what shows it.
+//! What the documents name is there: tests, files, and for each promise what shows it.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,25 +33,43 @@ fn a_document_names_tests_and_files_that_exist() {
 }
 
 #[test]
-fn each_promise_of_the_security_document_names_what_shows_it() {
-    let text = fs::read_to_string(Path::new(ROOT).join("docs/SECURITY.md")).expect("docs/SECURITY.md");
-    let mut rows = 0;
-    let mut in_table = false;
-    for line in text.lines() {
-        in_table = line.starts_with('|') && (in_table || line.ends_with("| shown by |"));
-        let is_row = in_table && !line.ends_with("| shown by |") && !line.starts_with("| --- |");
-        if !is_row {
-            continue;
+fn each_promise_of_a_document_names_what_shows_it_or_says_that_nothing_does() {
+    for (name, least) in
+        [("README.md", 12), ("CONTRACT.md", 50), ("docs/OPERATIONS.md", 15), ("docs/SECURITY.md", 50)]
+    {
+        let text = fs::read_to_string(Path::new(ROOT).join(name)).expect(name);
+        let rows: Vec<&str> = rows_shown_by(&text).collect();
+        assert!(rows.len() >= least, "{name}: only {} rows found", rows.len());
+        for row in rows {
+            let shown_by = row.trim_end_matches('|').rsplit('|').next().unwrap_or_default().trim();
+            let named = codes(shown_by).any(|code| is_a_tests_name(code) || is_a_path(code));
+            let elsewhere = shown_by.contains("CONTRACT section") || shown_by == "the same";
+            assert!(
+                named || elsewhere || shown_by.starts_with("not shown"),
+                "{name}: nothing shows this: {row}"
+            );
         }
-        rows += 1;
-        let shown_by = line.trim_end_matches('|').rsplit('|').next().unwrap_or_default();
-        let named = codes(shown_by).any(|code| is_a_tests_name(code) || is_a_path(code));
-        assert!(
-            named || shown_by.contains("CONTRACT section") || shown_by.trim() == "the same",
-            "nothing shows this: {line}"
-        );
     }
-    assert!(rows >= 50, "only {rows} rows found");
+}
+
+#[test]
+fn each_section_of_the_contract_has_rows_of_what_shows_it() {
+    let text = fs::read_to_string(Path::new(ROOT).join("CONTRACT.md")).expect("CONTRACT.md");
+    let number = |text: &str| text.split(|c: char| !c.is_ascii_digit()).next().map(str::to_owned);
+    let sections: BTreeSet<_> = text.lines().filter_map(|line| number(line.strip_prefix("## ")?)).collect();
+    let shown: BTreeSet<_> = rows_shown_by(&text).filter_map(|row| number(row.strip_prefix("| ")?)).collect();
+    let numbered: BTreeSet<_> = sections.into_iter().filter(|number| !number.is_empty()).collect();
+    assert_eq!(shown, numbered);
+}
+
+/// The rows of the tables whose last column says what shows the rest.
+fn rows_shown_by(text: &str) -> impl Iterator<Item = &str> {
+    let is_head = |line: &str| line.ends_with("| shown by |");
+    let mut in_table = false;
+    text.lines().filter(move |line| {
+        in_table = line.starts_with('|') && (in_table || is_head(line));
+        in_table && !is_head(line) && !line.starts_with("| --- |")
+    })
 }
 
 #[test]
@@ -106,12 +124,14 @@ fn tests_of_the_repository() -> BTreeSet<String> {
                 let text = fs::read_to_string(&path).expect("a source file");
                 let mut is_test = false;
                 for line in text.lines().map(str::trim) {
-                    if line == "#[test]" {
+                    if line == "#[test]" || line.starts_with("#[tokio::test") {
                         is_test = true;
                     } else if let Some((name, _)) = line.split_once(" of \"") {
                         // One of those that a macro makes, of a name and what it is about.
                         found.insert(name.to_owned());
-                    } else if let Some(rest) = line.strip_prefix("fn ").filter(|_| is_test) {
+                    } else if let Some(rest) =
+                        line.trim_start_matches("async ").strip_prefix("fn ").filter(|_| is_test)
+                    {
                         is_test = false;
                         found.insert(rest.split('(').next().unwrap_or_default().to_owned());
                     }

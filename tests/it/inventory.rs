@@ -184,6 +184,30 @@ fn the_inventory_is_left_out_of_reports_while_it_has_not_changed() {
 }
 
 #[test]
+fn a_status_that_changes_is_reported_soon_and_one_above_16_kib_is_left_out_and_said() {
+    let scripted = Scripted::start("statuses", &json!({ "report_interval_s": 86_400 }));
+    let _agent = scripted.agent();
+    let receipt = scripted.answer(&scripted.signer.apply("web", 1, &json!({ "replicas": 2 })));
+    assert_eq!(receipt["status"], "succeeded", "{receipt}");
+    let path = format!("{}/status", scripted.world.namespace.component_path("web"));
+    let told = |phase: &str, what: &str, is: &dyn Fn(&Value) -> bool| {
+        let (status, answer) =
+            scripted.world.cluster.admin().patch(&path, &json!({ "status": { "phase": phase } }));
+        assert_eq!(status, 200, "{answer}");
+        until(what, BOUND, || {
+            let last = scripted.gateway.reports().pop()?;
+            is(&last["components"][0]).then_some(())
+        });
+    };
+    told("Ready", "a report of the status", &|component| component["status"]["phase"] == "Ready");
+    told(&"x".repeat(16 * 1024), "one without the status", &|component| {
+        component["reason"] == "status_too_large" && component.get("status").is_none()
+    });
+    let reports = scripted.gateway.reports().len();
+    assert!(reports <= 4, "{reports}: the interval is a day");
+}
+
+#[test]
 fn a_kind_that_may_not_be_read_is_shown_as_forbidden_and_not_as_empty() {
     let (cluster, _turn) = changed(Changed::Inventory);
     let (scripted, _agent) = scripted(cluster, "no-nodes");

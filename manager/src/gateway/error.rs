@@ -41,7 +41,7 @@ pub(crate) enum GatewayError {
 
 impl From<StoreError> for GatewayError {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "a request failed");
+        tracing::error!(%error, "an agent's request failed");
         Self::Unavailable
     }
 }
@@ -90,9 +90,11 @@ impl IntoResponse for GatewayError {
                 (StatusCode::TOO_MANY_REQUESTS, "too_many_requests", "too many requests a minute")
             }
             Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "too_slow", "the request took too long"),
-            Self::IdentityRevoked => {
-                (StatusCode::FORBIDDEN, "identity_revoked", "this certificate is not a good identity")
-            }
+            Self::IdentityRevoked => (
+                StatusCode::FORBIDDEN,
+                "identity_revoked",
+                "the identity is not known, or was revoked by a newer one",
+            ),
             Self::OtherCluster => {
                 (StatusCode::FORBIDDEN, "other_cluster", "this identity is of another cluster")
             }

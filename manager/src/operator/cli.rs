@@ -1,5 +1,7 @@
 //! The operator commands' part of the command line.
 
+use super::Trouble;
+use crate::cli::EXIT_CODES;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -16,7 +18,7 @@ pub(crate) struct Server {
     pub(crate) url: String,
     /// File of the certificate authority that the server is known by: DATA/tls/ca.crt of the manager
     #[arg(long, value_name = "FILE", env = "NAVIN_CA")]
-    pub(crate) ca: PathBuf,
+    pub(crate) ca: Option<PathBuf>,
     /// File of the bearer token; without it, NAVIN_TOKEN holds the token
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
@@ -42,15 +44,15 @@ pub(crate) struct Target {
     /// The server.
     #[command(flatten)]
     pub(crate) server: Server,
-    /// The cluster
+    /// The cluster's name, as it is registered
     #[arg(long, env = "NAVIN_CLUSTER")]
-    pub(crate) cluster: String,
+    cluster: Option<String>,
 }
 
 /// Whether to wait for the outcome.
 #[derive(Args)]
 pub(crate) struct Sending {
-    /// Seconds until the command expires
+    /// Seconds until the command expires [default: 900]
     #[arg(long, value_name = "N")]
     pub(crate) valid_for_s: Option<u64>,
     /// Wait for the outcome, and tell on standard error how it goes
@@ -65,6 +67,7 @@ pub(crate) struct Sending {
 #[derive(Subcommand)]
 pub(crate) enum OperatorTask {
     /// Lists clusters, shows one, or registers one
+    #[command(after_help = EXIT_CODES)]
     Clusters {
         /// The server.
         #[command(flatten)]
@@ -79,8 +82,10 @@ pub(crate) enum OperatorTask {
         kubeconfig: Option<PathBuf>,
     },
     /// Prints the YAML of what the manager's import may do in the cluster, for kubectl apply -f -
+    #[command(after_help = EXIT_CODES)]
     ImportRbac(Target),
-    /// Issues the agent's identity, and prints its Secret as YAML; the one before is revoked
+    /// Issues the agent's identity, and prints its Secret as YAML; any before is revoked
+    #[command(after_help = EXIT_CODES)]
     Identity {
         /// Whose.
         #[command(flatten)]
@@ -88,11 +93,13 @@ pub(crate) enum OperatorTask {
         /// Where the agent calls: https://HOST:PORT
         #[arg(long, value_name = "URL")]
         gateway_url: String,
-        /// Another number of the agent's configuration, such as offline_after_s=300; may be repeated
+        /// Another number of the agent's configuration: lease_duration_s, offline_after_s, poll_wait_s,
+        /// report_interval_s or max_validity_s; may be repeated
         #[arg(long = "set", value_name = "NAME=N")]
         settings: Vec<String>,
     },
     /// Prints the YAML of all that the agent needs but its identity, for kubectl apply -f -
+    #[command(after_help = EXIT_CODES)]
     Manifests {
         /// Whose.
         #[command(flatten)]
@@ -102,11 +109,12 @@ pub(crate) enum OperatorTask {
         image: String,
     },
     /// Creates or replaces a component
+    #[command(after_help = EXIT_CODES)]
     Apply {
         /// Where.
         #[command(flatten)]
         target: Target,
-        /// The component
+        /// The component's name
         name: String,
         /// File of the spec in YAML or JSON, or of a whole ManagedComponent (- for standard input)
         #[arg(long, short, value_name = "FILE")]
@@ -116,47 +124,60 @@ pub(crate) enum OperatorTask {
         sending: Sending,
     },
     /// Deletes a component
+    #[command(after_help = EXIT_CODES)]
     Delete {
         /// Where.
         #[command(flatten)]
         target: Target,
-        /// The component
+        /// The component's name
         name: String,
         /// How.
         #[command(flatten)]
         sending: Sending,
     },
     /// Shows the last inventory
+    #[command(after_help = EXIT_CODES)]
     Inventory(Target),
     /// Lists the newest commands, or shows one with its receipts
+    #[command(after_help = EXIT_CODES)]
     Commands {
         /// Whose.
         #[command(flatten)]
         target: Target,
-        /// The command to show
+        /// The identifier of the command to show
         command: Option<String>,
         /// How many to list
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u64,
     },
     /// Waits for a command's outcome
+    #[command(after_help = EXIT_CODES)]
     Wait {
         /// Whose.
         #[command(flatten)]
         target: Target,
-        /// The command
+        /// The command's identifier, as `commands` lists it
         command: String,
         /// Seconds to wait at most [default: until the command expires]
         #[arg(long, value_name = "N")]
         timeout: Option<u64>,
     },
     /// Lists who did what, and what was refused
+    #[command(after_help = EXIT_CODES)]
     Audit {
         /// The server.
         #[command(flatten)]
         server: Server,
         /// How many entries, newest first
-        #[arg(long, default_value_t = 50)]
+        #[arg(long, value_name = "N", default_value_t = 50)]
         limit: u64,
     },
+}
+
+impl Target {
+    /// The cluster's name.
+    pub(super) fn cluster(&self) -> Result<&str, Trouble> {
+        let expected = || Trouble::Usage("expected --cluster or NAVIN_CLUSTER".to_owned());
+        self.cluster.as_deref().ok_or_else(expected)
+    }
 }

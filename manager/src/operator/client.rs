@@ -90,7 +90,8 @@ impl Client {
         if !base.starts_with("https://") {
             return Err(Trouble::Usage("--server: expected https://host[:port]".to_owned()));
         }
-        let ca = read(&server.ca, "--ca")?;
+        let expected = || Trouble::Usage("expected --ca or NAVIN_CA: the manager's tls/ca.crt".to_owned());
+        let ca = read(server.ca.as_deref().ok_or_else(expected)?, "--ca")?;
         let roots: Vec<Certificate<'static>> = ureq::tls::parse_pem(ca.as_bytes())
             .filter_map(|item| match item {
                 Ok(PemItem::Certificate(certificate)) => Some(certificate),
@@ -107,7 +108,9 @@ impl Client {
         };
         let token = token.trim().to_owned();
         if token.is_empty() || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(Trouble::Usage("the token: expected one word".to_owned()));
+            return Err(Trouble::Usage(
+                "--token-file or NAVIN_TOKEN: expected the token, one word".to_owned(),
+            ));
         }
         let tls = TlsConfig::builder()
             .provider(TlsProvider::Rustls)
@@ -130,7 +133,7 @@ impl Client {
 
     /// Reads a document.
     pub(super) fn get(&self, path: &str) -> Result<Value, Trouble> {
-        document(&self.text("GET", path, None)?)
+        self.document(&self.text("GET", path, None)?)
     }
 
     /// Reads a text.
@@ -140,13 +143,18 @@ impl Client {
 
     /// Has something done, and reads what came of it.
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value, Trouble> {
-        document(&self.text("POST", path, Some(body))?)
+        self.document(&self.text("POST", path, Some(body))?)
+    }
+
+    fn document(&self, text: &str) -> Result<Value, Trouble> {
+        let other = |_| Trouble::Unreachable(format!("{}: what answers is not the manager", self.base));
+        serde_json::from_str(text).map_err(other)
     }
 
     fn text(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String, Trouble> {
         let unanswered = |error: &dyn Display| {
             let doubt = if body.is_some() { " (it may have been done all the same)" } else { "" };
-            Trouble::Unreachable(format!("{}: {error}{doubt}", self.base))
+            Trouble::Unreachable(format!("{}: no answer: {error}{doubt}", self.base))
         };
         let request = Request::builder()
             .method(method)
@@ -167,10 +175,6 @@ impl Client {
             .map_err(|error| unanswered(&error))?;
         if (200..300).contains(&status) { Ok(text) } else { Err(refused(status, again_in, &text)) }
     }
-}
-
-fn document(text: &str) -> Result<Value, Trouble> {
-    serde_json::from_str(text).map_err(|_| Trouble::Unreachable("what answers is not the manager".to_owned()))
 }
 
 /// The problem in the answer, its findings one a line.

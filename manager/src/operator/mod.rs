@@ -2,7 +2,7 @@
 
 pub(crate) mod cli;
 mod client;
-mod show;
+pub(crate) mod show;
 mod spec;
 
 pub(crate) use client::Trouble;
@@ -36,25 +36,26 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
             show::print(server.output, &cluster, from_ref(&cluster), &show::CLUSTERS)
         }
         OperatorTask::ImportRbac(target) => {
-            show::text(&Client::new(&target.server)?.get_text(&target.path("import-rbac"))?)
+            show::text(&Client::new(&target.server)?.get_text(&target.path("import-rbac")?)?)
         }
         OperatorTask::Identity { target, gateway_url, settings } => {
             let mut body = json!({ "gateway_url": gateway_url });
             for setting in settings {
                 let (name, number) = setting.split_once('=').unwrap_or((&setting, ""));
-                let number: u64 =
-                    number.parse().map_err(|_| Trouble::Usage("--set: expected NAME=N".to_owned()))?;
+                let expected =
+                    || Trouble::Usage(format!("--set {setting}: expected NAME=N, N a whole number"));
+                let number: u64 = number.parse().map_err(|_| expected())?;
                 body[name] = number.into();
             }
-            let issued = Client::new(&target.server)?.post(&target.path("agent"), &body)?;
-            show::tell("a new identity is issued, and the one before it revoked: apply this now");
+            let issued = Client::new(&target.server)?.post(&target.path("agent")?, &body)?;
+            show::tell("a new identity is issued, and any before it revoked: apply this now");
             match target.server.output {
                 Form::Table => show::text(issued["secret_yaml"].as_str().unwrap_or_default()),
                 form => show::whole(form, &issued),
             }
         }
         OperatorTask::Manifests { target, image } => {
-            let path = target.path(&format!("agent/manifests?image={}", encode(&image)));
+            let path = target.path(&format!("agent/manifests?image={}", encode(&image)))?;
             show::text(&Client::new(&target.server)?.get_text(&path)?)
         }
         OperatorTask::Apply { target, name, file, sending } => {
@@ -65,16 +66,17 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
             send(&target, "managedcomponent.delete", &json!({ "name": name }), &sending)
         }
         OperatorTask::Inventory(target) => {
-            let inventory = Client::new(&target.server)?.get(&target.path("inventory"))?;
+            let inventory = Client::new(&target.server)?.get(&target.path("inventory")?)?;
             show::whole(target.server.output, &inventory)
         }
         OperatorTask::Commands { target, command: None, limit } => {
-            let commands = pages(&Client::new(&target.server)?, &target.path("commands"), "commands", limit)?;
+            let commands =
+                pages(&Client::new(&target.server)?, &target.path("commands")?, "commands", limit)?;
             let document = json!({ "commands": commands });
             show::print(target.server.output, &document, &commands, &show::COMMANDS)
         }
         OperatorTask::Commands { target, command: Some(command), .. } => {
-            let shown = Client::new(&target.server)?.get(&target.command(&command))?;
+            let shown = Client::new(&target.server)?.get(&target.command(&command)?)?;
             show::whole(target.server.output, &shown)
         }
         OperatorTask::Wait { target, command, timeout } => {
@@ -89,12 +91,12 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
 
 impl Target {
     /// The path of what is the cluster's.
-    fn path(&self, rest: &str) -> String {
-        format!("/api/v1/clusters/{}/kubernetes/{rest}", encode(&self.cluster))
+    fn path(&self, rest: &str) -> Result<String, Trouble> {
+        Ok(format!("/api/v1/clusters/{}/kubernetes/{rest}", encode(self.cluster()?)))
     }
 
     /// The path of one of its commands.
-    fn command(&self, command_id: &str) -> String {
+    fn command(&self, command_id: &str) -> Result<String, Trouble> {
         self.path(&format!("commands/{}", encode(command_id)))
     }
 }
@@ -122,7 +124,7 @@ fn send(target: &Target, operation: &str, arguments: &Value, sending: &Sending) 
     if let Some(seconds) = sending.valid_for_s {
         body["valid_for_s"] = seconds.into();
     }
-    let command = client.post(&target.path("commands"), &body)?;
+    let command = client.post(&target.path("commands")?, &body)?;
     match command["command_id"].as_str() {
         Some(command_id) if sending.wait => {
             wait(&client, target, command_id, sending.timeout, expiry(&command))
@@ -141,10 +143,11 @@ fn wait(
     timeout: Option<u64>,
     mut expires: Option<Timestamp>,
 ) -> Result<(), Trouble> {
+    let path = target.command(command_id)?;
     let end = timeout.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
     let mut last = String::new();
     loop {
-        let pause = match client.get(&target.command(command_id)) {
+        let pause = match client.get(&path) {
             Ok(command) => {
                 let status = command["status"].as_str().unwrap_or_default().to_owned();
                 if status != last {

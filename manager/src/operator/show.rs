@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::io::Write;
 
 /// A column: its heading, and where its text is in a row's document.
-pub(super) type Column = (&'static str, &'static str);
+pub(crate) type Column = (&'static str, &'static str);
 
 /// Widest text of a cell, in characters.
 const MAX_CELL: usize = 60;
@@ -43,6 +43,14 @@ pub(super) const COMMANDS: [Column; 8] = [
     ("MESSAGE", "/receipt/message"),
 ];
 
+/// Columns of tokens.
+pub(crate) const TOKENS: [Column; 4] = [
+    ("TOKEN", "/token_id"),
+    ("TENANT", "/tenant_id"),
+    ("CREATED", "/created_at"),
+    ("REVOKED", "/revoked_at"),
+];
+
 /// Columns of the audit.
 pub(super) const AUDIT: [Column; 8] = [
     ("AT", "/at"),
@@ -56,7 +64,7 @@ pub(super) const AUDIT: [Column; 8] = [
 ];
 
 /// Prints a document, or its rows as a table.
-pub(super) fn print(form: Form, document: &Value, rows: &[Value], columns: &[Column]) -> Result<(), Trouble> {
+pub(crate) fn print(form: Form, document: &Value, rows: &[Value], columns: &[Column]) -> Result<(), Trouble> {
     match form {
         Form::Table => text(&table(rows, columns)),
         Form::Json | Form::Yaml => whole(form, document),

@@ -38,7 +38,7 @@ pub(crate) async fn issue(
             settings.insert(name.to_owned(), value);
         }
     }
-    end(&members)?;
+    end(&members, &SETTINGS)?;
     let cluster = operator.cluster(cluster_id)?;
     let (signer, authority) = (&secrets.signer, secrets.authority.as_ref());
     let issued =

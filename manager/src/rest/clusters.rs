@@ -39,7 +39,7 @@ pub(crate) async fn register(
         Some(Value::String(text)) => Some(text),
         Some(_) => return Err(Problem::bad_request("kubeconfig: expected a text")),
     };
-    end(&members)?;
+    end(&members, &["cluster_id", "namespace", "kubeconfig"])?;
     let key = operator.cluster(cluster_id)?;
     let known = app.store.placement(&key).await?;
     if known.as_ref().is_some_and(|known| kubeconfig.is_none() || known.namespace != namespace) {
@@ -104,7 +104,7 @@ pub(crate) async fn show(
 }
 
 async fn one(app: &Shared, key: &ClusterKey) -> Result<Value, Problem> {
-    let cluster = app.store.cluster(key).await?.ok_or_else(|| Problem::not_found("no such cluster"))?;
+    let cluster = app.store.cluster(key).await?.ok_or_else(Problem::no_cluster)?;
     let mut shown = view(app, key, &cluster).await?;
     let report = app.store.report(key).await?.as_deref().map_or(Value::Null, stored);
     if let Some(members) = shown.as_object_mut() {
@@ -158,6 +158,6 @@ fn take_label(members: &mut Map<String, Value>, name: &str) -> Result<String, Pr
     if Label::parse(&text).is_some() {
         Ok(text)
     } else {
-        Err(Problem::bad_request(&format!("{name}: expected an RFC 1123 label")))
+        Err(Problem::bad_request(&format!("{name}: expected an RFC 1123 label (1 to 63 of a-z, 0-9 and -)")))
     }
 }

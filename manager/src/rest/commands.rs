@@ -39,7 +39,7 @@ pub(crate) async fn queue(
             value.as_u64().ok_or_else(|| Problem::bad_request("valid_for_s: expected a whole number"))?
         }
     };
-    end(&members)?;
+    end(&members, &["operation", "arguments", "valid_for_s"])?;
     let cluster = operator.cluster(cluster_id)?;
     let actor = operator.actor();
     let request = Request { cluster: &cluster, operation: &operation, arguments, valid_for_s, actor: &actor };
@@ -57,7 +57,7 @@ pub(crate) async fn list(
 ) -> Result<Response, Problem> {
     let cluster = operator.cluster(cluster_id)?;
     if !app.store.has_cluster(&cluster).await? {
-        return Err(Problem::not_found("no such cluster"));
+        return Err(Problem::no_cluster());
     }
     let commands = app.store.commands(&cluster, page.after_number()?, page.rows()).await?;
     let document = page.document("commands", commands, |command| command.sequence.to_string(), view);
@@ -76,7 +76,7 @@ pub(crate) async fn show(
 
 /// A command with its envelope and its receipts.
 async fn one(app: &Shared, cluster: &ClusterKey, command_id: &str) -> Result<Value, Problem> {
-    let missing = || Problem::not_found("no such cluster or command");
+    let missing = || Problem::not_found("this tenant has no such cluster, or the cluster no such command");
     let command_id = Uuid::try_parse(command_id).map_err(|_| missing())?.to_string();
     let command = app.store.command(cluster, &command_id).await?.ok_or_else(missing)?;
     let mut shown = view(&command);

@@ -18,8 +18,10 @@ pub(crate) async fn show(
 ) -> Result<Response, Problem> {
     let cluster = operator.cluster(cluster_id)?;
     let found = app.store.inventory(&cluster).await?;
-    let found = found.ok_or_else(|| Problem::not_found("no such cluster"))?;
-    let inventory = found.inventory.ok_or_else(|| Problem::not_found("no inventory yet"))?;
+    let found = found.ok_or_else(Problem::no_cluster)?;
+    let inventory = found.inventory.ok_or_else(|| {
+        Problem::not_found("the cluster has no inventory yet: its agent sends one with its first report")
+    })?;
     let document = json!({
         "revision": found.inventory_revision,
         "received_at": found.inventory_at.map(clock::text),

@@ -60,7 +60,7 @@ pub(crate) async fn import_rbac(
 ) -> Result<Response, Problem> {
     let Query(query) = query.map_err(|_| Problem::bad_request("the query: expected namespace, once"))?;
     let placement = app.store.placement(&operator.cluster(cluster_id)?).await?;
-    let placement = placement.ok_or_else(|| Problem::not_found("no such cluster"))?;
+    let placement = placement.ok_or_else(Problem::no_cluster)?;
     if query.namespace.is_some_and(|namespace| namespace != placement.namespace) {
         return Err(Problem::bad_request("namespace: not the one that the cluster is registered with"));
     }
@@ -76,7 +76,7 @@ pub(crate) async fn agent(
 ) -> Result<Response, Problem> {
     let Query(query) = query.map_err(|_| Problem::bad_request("image: expected once"))?;
     let placement = app.store.placement(&operator.cluster(cluster_id)?).await?;
-    let placement = placement.ok_or_else(|| Problem::not_found("no such cluster"))?;
+    let placement = placement.ok_or_else(Problem::no_cluster)?;
     if !is_pinned(&query.image) {
         return Err(Problem::bad_request("image: expected name@sha256:<64 lower-case hex digits>"));
     }

@@ -136,7 +136,7 @@ impl Operator {
     fn cluster(&self, cluster_id: String) -> Result<ClusterKey, Problem> {
         match Label::parse(&cluster_id) {
             Some(_) => Ok(ClusterKey { tenant_id: self.0.tenant_id.clone(), cluster_id }),
-            None => Err(Problem::not_found("no such cluster")),
+            None => Err(Problem::no_cluster()),
         }
     }
 }
@@ -253,12 +253,12 @@ fn take_text(members: &mut Map<String, Value>, name: &str) -> Result<String, Pro
     }
 }
 
-/// Refuses members that were not taken.
-fn end(members: &Map<String, Value>) -> Result<(), Problem> {
-    match members.keys().next() {
-        None => Ok(()),
-        Some(_) => Err(Problem::bad_request("the body has a member that is not known here")),
+/// Refuses members that were not taken: those but `known`.
+fn end(members: &Map<String, Value>, known: &[&str]) -> Result<(), Problem> {
+    if members.is_empty() {
+        return Ok(());
     }
+    Err(Problem::bad_request(&format!("the body: expected no other members than {}", known.join(", "))))
 }
 
 /// An answer of JSON.

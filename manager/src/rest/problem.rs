@@ -32,10 +32,11 @@ impl Problem {
     /// The kubeconfig does not give what an import needs, or gives more.
     pub(crate) fn kubeconfig(refused: Refused) -> Self {
         let (code, detail, findings) = match refused {
-            Refused::Kubeconfig(why) => ("kubeconfig_invalid", why, Vec::new()),
+            Refused::Kubeconfig(why) => ("kubeconfig_invalid", format!("kubeconfig: {why}"), Vec::new()),
             Refused::Unreachable(why) => ("kubeconfig_unreachable", why, Vec::new()),
             Refused::Rights(findings) => {
-                let detail = "the identity cannot do what the import needs, or can do more: see findings";
+                let detail =
+                    "the kubeconfig's user cannot do what the import needs, or can do more: see findings";
                 ("kubeconfig_rights", detail.to_owned(), findings)
             }
         };
@@ -50,6 +51,11 @@ impl Problem {
     /// It is not there, or not this tenant's.
     pub(crate) fn not_found(detail: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", detail)
+    }
+
+    /// The tenant has no such cluster; another's is not to be told from none.
+    pub(crate) fn no_cluster() -> Self {
+        Self::not_found("this tenant has no such cluster")
     }
 
     /// No token, or none that is known.
@@ -83,7 +89,7 @@ impl Problem {
 
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
-        tracing::error!(%error, "a request failed");
+        tracing::error!(%error, "an operator's request failed");
         Self::unavailable()
     }
 }
@@ -118,7 +124,7 @@ impl From<BodyError> for Problem {
 impl From<IssueError> for Problem {
     fn from(error: IssueError) -> Self {
         match error {
-            IssueError::NoCluster => Self::not_found("no such cluster"),
+            IssueError::NoCluster => Self::no_cluster(),
             IssueError::Unsignable(Unsignable::TooLarge) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the envelope would be above 256 KiB")
             }
@@ -126,7 +132,7 @@ impl From<IssueError> for Problem {
             IssueError::ValidFor { .. } => Self::bad_request(&error.to_string()),
             IssueError::Store(error) => Self::from(error),
             IssueError::System(reason) => {
-                tracing::error!(reason, "a request failed");
+                tracing::error!(reason, "an operator's request failed");
                 Self::unavailable()
             }
         }

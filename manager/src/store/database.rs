@@ -1,6 +1,6 @@
 //! Which database, and how its connections are made.
 
-use super::{StoreError, WAIT};
+use super::{StoreError, WAIT, postgres};
 use crate::failure::Failure;
 use crate::files;
 use sqlx::any::AnyPoolOptions;
@@ -10,6 +10,10 @@ use std::path::{Path, PathBuf};
 
 /// Connections to the database.
 const MAX_CONNECTIONS: u32 = 8;
+
+/// What is said where a database was not made yet: what only uses one makes none, for a folder or a name
+/// that was mistyped would be one more, and empty.
+const MISSING: &str = "missing; `serve` makes it at its first start, or `token --create`";
 
 /// What every connection to `SQLite` is set to: 5 s of waiting for another's write, and on the disk
 /// before a commit returns.
@@ -49,7 +53,7 @@ pub(crate) enum Database {
 }
 
 impl Database {
-    /// Reads `sqlite:PATH` or `postgres://…`.
+    /// Reads `sqlite:FILE` or `postgres://…`.
     pub(crate) fn parse(text: &str) -> Result<Self, Failure> {
         if let Some(path) = text.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
             return Ok(Self::Sqlite(path.into()));
@@ -58,7 +62,7 @@ impl Database {
             return Ok(Self::Postgres(text.to_owned()));
         }
         // Not shown as it came: it may hold a password.
-        Err(Failure::Argument("--database: expected sqlite:PATH or postgres://…".to_owned()))
+        Err(Failure::Argument("--database: expected sqlite:FILE or postgres://…".to_owned()))
     }
 
     /// Its kind.
@@ -69,12 +73,15 @@ impl Database {
         }
     }
 
-    /// Opens it, and brings its tables up to date.
-    pub(super) async fn open(&self) -> Result<AnyPool, Failure> {
+    /// Opens it, and brings its tables up to date; made where it is not there if `make` says so.
+    pub(super) async fn open(&self, make: bool) -> Result<AnyPool, Failure> {
         sqlx::any::install_default_drivers();
         let (url, settings, _lock) = match self {
             Self::Sqlite(path) => {
                 let folder = folder_of(path);
+                if !make && !path.exists() {
+                    return Err(Failure::damaged(path, MISSING));
+                }
                 files::make_folder(folder)?;
                 let lock = files::lock_folder(folder)?;
                 // Made here, for SQLite would let everyone read it. What is beside it takes its mode.
@@ -98,6 +105,9 @@ impl Database {
             .connect(&url)
             .await
             .map_err(StoreError)?;
+        if !make && self.kind() == Kind::Postgres && !postgres::has_tables(&pool).await? {
+            return Err(Failure::damaged(Path::new("the database's tables"), MISSING));
+        }
         sqlx::migrate!("./migrations")
             .run(&pool)
             .await

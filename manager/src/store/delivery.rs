@@ -188,7 +188,7 @@ mod tests {
         let program = std::env::current_exe().expect("a path");
         let folder = Folder(program.with_file_name(format!("delivery-{}", std::process::id())));
         let database = Database::Sqlite(folder.0.join("manager.db"));
-        let store = Store::open(&database).await.expect("a database");
+        let store = Store::make(&database).await.expect("a database");
         let mut change = store.change(key).await.expect("a change");
         clusters::insert(&mut change, key, "navin", 60).await.expect("a cluster");
         let now = now_ms();

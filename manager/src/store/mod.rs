@@ -94,9 +94,18 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens the database, made and brought up to date where needed.
+    /// Opens the database, brought up to date where needed.
     pub(crate) async fn open(database: &Database) -> Result<Self, Failure> {
-        let pool = database.open().await?;
+        Self::of(database, false).await
+    }
+
+    /// The same; made where it is not there.
+    pub(crate) async fn make(database: &Database) -> Result<Self, Failure> {
+        Self::of(database, true).await
+    }
+
+    async fn of(database: &Database, make: bool) -> Result<Self, Failure> {
+        let pool = database.open(make).await?;
         Ok(Self { pool, database: database.clone(), turns: Arc::new(Semaphore::new(1)) })
     }
 

@@ -3,7 +3,7 @@
 use super::{Change, ClusterKey, Database, Store, StoreError, bounded};
 use crate::clock::now_ms;
 use sqlx::postgres::PgListener;
-use sqlx::{Connection, PgConnection};
+use sqlx::{AnyPool, Connection, PgConnection};
 use std::time::Duration;
 
 /// The channel on which processes tell each other of what polls wait for.
@@ -22,6 +22,11 @@ const SILENCE: Duration = Duration::from_mins(1);
 
 /// How often a held connection is asked whether it still is one.
 const PING_EVERY: Duration = Duration::from_secs(5);
+
+/// Whether the tables were made once.
+pub(super) async fn has_tables(pool: &AnyPool) -> Result<bool, StoreError> {
+    Ok(sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL").fetch_one(pool).await?)
+}
 
 /// Locks a subject until the end of the change.
 pub(super) async fn lock(change: &mut Change, subject: &str) -> Result<(), StoreError> {
@@ -44,7 +49,7 @@ pub(crate) async fn listen(database: Database, told: impl Fn(&ClusterKey)) {
     let Database::Postgres(url) = &database else { return };
     loop {
         if let Err(error) = listen_once(url, &told).await {
-            tracing::warn!(%error, "no word from the database; listening again");
+            tracing::warn!(%error, "the database does not answer: what others queued is seen later");
             tokio::time::sleep(RETRY_EVERY).await;
         }
     }
@@ -99,7 +104,9 @@ impl Life {
             }
             match bounded(self.again()).await {
                 Ok(connection) => self.connection = connection,
-                Err(error) => tracing::warn!(%error, "the database does not know that this gateway lives"),
+                Err(error) => {
+                    tracing::warn!(%error, "the database does not answer: others may take this gateway for gone");
+                }
             }
         }
     }

@@ -73,8 +73,9 @@ fn without_a_good_token_every_call_is_refused_but_those_that_need_none() {
     let token = folder.token("acme");
     let walk = Walk::start(&folder, &token);
     let listed = String::from_utf8(folder.run(&["token", "list"]).stdout).unwrap();
-    let id = listed.split('\t').next().unwrap().to_owned();
-    assert!(listed.contains("acme") && !listed.contains(&token));
+    assert!(listed.starts_with("TOKEN ") && listed.contains("acme") && !listed.contains(&token), "{listed}");
+    let listed: Value = serde_json::from_slice(&folder.run(&["token", "list", "-o", "json"]).stdout).unwrap();
+    let id = listed["tokens"][0]["token_id"].as_str().unwrap().to_owned();
     assert!(folder.run(&["token", "revoke", &id]).status.success());
     assert!(!folder.run(&["token", "revoke", &id]).status.success(), "revoked twice");
     for operation in walk.operations() {

@@ -72,6 +72,11 @@ fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
     assert_eq!(issued["config"]["payload"]["poll_wait_s"], 7);
     shell.prints(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait_s=31"], 1);
     shell.prints(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait_s"], 2);
+    let misspelt = shell.run(&["identity", "--gateway-url", &manager.gateway, "--set", "poll_wait=7"], "");
+    assert!(
+        String::from_utf8_lossy(&misspelt.stderr).contains("poll_wait_s, report_interval_s"),
+        "{misspelt:?}"
+    );
     let agent = Agent::new(&issued, &manager.gateway);
 
     let answered = answer_one(agent.clone(), "succeeded");
@@ -134,7 +139,56 @@ fn each_way_to_end_badly_has_its_exit_code() {
     shell.prints(&["clusters"], 3);
     fs::write(folder.join("token"), "two words").unwrap();
     let told = String::from_utf8(shell.run(&["clusters"], "").stderr).unwrap();
-    assert!(told.contains("the token") && !told.contains("two words"), "{told}");
+    assert!(told.contains("--token-file") && !told.contains("two words"), "{told}");
+}
+
+#[test]
+fn what_is_not_given_is_named_with_its_option_and_its_variable() {
+    let folder = Folder::new("shell-not-given");
+    folder.serve().kill();
+    let ca = folder.join("data/tls/ca.crt");
+    for (arguments, given, named) in [
+        (&["clusters"][..], &[][..], "--ca or NAVIN_CA"),
+        (&["clusters"], &["NAVIN_CA"], "--token-file or NAVIN_TOKEN"),
+        (&["inventory"], &["NAVIN_CA", "NAVIN_TOKEN"], "--cluster or NAVIN_CLUSTER"),
+        (&["token", "list"], &[], "--data, --database or NAVIN_DATABASE"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_navin-manager"));
+        for name in ["NAVIN_CA", "NAVIN_TOKEN", "NAVIN_CLUSTER", "NAVIN_DATABASE"] {
+            command.env_remove(name);
+        }
+        command.args(arguments).envs(given.iter().map(|name| (name, &ca)));
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(named), "{output:?}");
+    }
+}
+
+#[test]
+fn every_help_tells_the_exit_codes() {
+    for task in [
+        "",
+        "serve",
+        "agent-gateway",
+        "token",
+        "token list",
+        "token revoke",
+        "sign",
+        "clusters",
+        "import-rbac",
+        "identity",
+        "manifests",
+        "apply",
+        "delete",
+        "inventory",
+        "commands",
+        "wait",
+        "audit",
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_navin-manager"));
+        let output = command.args(task.split_whitespace()).arg("--help").output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\nExit codes:\n"), "{task}");
+    }
 }
 
 #[test]

@@ -167,6 +167,32 @@ fn a_damaged_file_is_named_with_exit_code_78() {
 }
 
 #[test]
+fn what_only_uses_a_database_makes_none_and_says_who_does() {
+    let folder = Folder::new("no-database");
+    let token = ["token", "--tenant", "acme"];
+    for task in [&token[..], &["token", "list"], &["token", "revoke", "id"]] {
+        let output = folder.run(task);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{task:?}: {told}");
+        assert!(told.contains("missing; `serve` makes it") && output.stdout.is_empty(), "{told}");
+        assert!(!folder.join("data").exists(), "{task:?} made it");
+    }
+    // With the keys of another, and its own database mistyped.
+    let other = Folder::new("no-database-keys");
+    other.serve().kill();
+    let tls = other.join("data/tls").display().to_string();
+    let report = ["--operation", "inventory.report", "--arguments", "{}"];
+    let sign = [&["sign", "--tls-dir", &tls, "--tenant", "acme", "--cluster", "prod"][..], &report].concat();
+    for task in [&["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", &tls][..], &sign] {
+        let output = folder.run(task);
+        assert_eq!(output.status.code(), Some(78), "{output:?}");
+        assert!(!folder.join("data").exists(), "{task:?} made it");
+    }
+    assert!(folder.run(&[&token[..], &["--create"]].concat()).status.success());
+    assert!(folder.run(&token).status.success());
+}
+
+#[test]
 fn agents_are_as_many_as_can_be_and_no_number_is_taken_that_cannot() {
     let folder = Folder::new("max-agents");
     let serve = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--max-agents"];

@@ -35,6 +35,24 @@ fn without_a_token_nothing_is_shown_and_another_tenants_cluster_is_not_there() {
 }
 
 #[test]
+fn a_command_is_dated_a_minute_before_its_approval_and_ends_when_it_was_asked_to() {
+    let folder = Folder::new("dated");
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    manager.cluster(&token, "prod");
+    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    for (asked, valid_for_s) in [(json!({}), 900), (json!({ "valid_for_s": 30 }), 30)] {
+        let mut body = json!({ "operation": "inventory.report", "arguments": {} });
+        body.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        let queued = manager.post(&token, path, &body).expect(201);
+        let time = |value: &serde_json::Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+        let (approved, payload) = (time(&queued["created_at"]), &queued["envelope"]["payload"]);
+        assert_eq!((approved - time(&payload["not_before"])).as_secs(), 60);
+        assert_eq!((time(&payload["not_after"]) - approved).as_secs(), valid_for_s);
+    }
+}
+
+#[test]
 fn what_the_agent_would_refuse_is_not_signed() {
     let folder = Folder::new("unsigned");
     let token = folder.token("acme");

@@ -71,7 +71,7 @@ impl Folder {
 
     /// A token for a tenant.
     pub(crate) fn token(&self, tenant: &str) -> String {
-        let output = self.run(&["token", "--tenant", tenant]);
+        let output = self.run(&["token", "--create", "--tenant", tenant]);
         assert!(output.status.success(), "{output:?}");
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }

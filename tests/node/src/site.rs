@@ -46,8 +46,10 @@ impl Site {
         let token = admin.split(',').next().unwrap_or_default();
         let api = Api::new(&format!("https://{HOST}:6443"), &api_ca, Some(token));
 
-        let [_, serve, make_token, _]: [String; 4] =
+        let [_, make_token, serve, _]: [String; 4] =
             crate::docs::commands(1).try_into().expect("four commands in the README");
+        let made = run(&localised(&make_token, &folder).replace("> token", "> $NODE_DIR/token"));
+        assert!(made.status.success(), "{make_token}: {}", String::from_utf8_lossy(&made.stderr));
         let process = Process::start(Launch {
             name: "manager".into(),
             program: "bash".into(),
@@ -60,8 +62,6 @@ impl Site {
         });
         let ca = folder.join("manager/tls/ca.crt");
         until("the manager to listen", SOON, || process.stdout_text().contains("gateway").then_some(()));
-        let made = run(&localised(&make_token, &folder).replace("> token", "> $NODE_DIR/token"));
-        assert!(made.status.success(), "{make_token}: {}", String::from_utf8_lossy(&made.stderr));
         let token = fs::read_to_string(folder.join("token")).expect("the operator's token");
         let ca_pem = fs::read_to_string(ca).expect("the manager's CA");
         let manager = Api::new("https://127.0.0.1:8461", &ca_pem, Some(token.trim()));
