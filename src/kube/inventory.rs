@@ -7,11 +7,8 @@ use super::list::{self, ListError};
 use super::{Kube, KubeError};
 use crate::rules::report::Inventory;
 use objects::{Crd, IngressClass, Listed, Namespace, Node, StorageClass};
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use std::marker::PhantomData;
 
 /// Reads everything that the report's `inventory` holds.
 #[must_use]
@@ -20,11 +17,22 @@ pub fn read(kube: &Kube) -> Inventory {
     inventory.set("version", document(kube, "/version"));
     inventory.set("api_groups", api_groups(kube));
     let mut list = |name, (state, items)| inventory.list(name, state, items);
-    list("nodes", kind::<Node>(kube, "/api/v1/nodes"));
-    list("namespaces", kind::<Namespace>(kube, "/api/v1/namespaces"));
-    list("crds", kind::<Crd>(kube, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"));
-    list("storage_classes", kind::<StorageClass>(kube, "/apis/storage.k8s.io/v1/storageclasses"));
-    list("ingress_classes", kind::<IngressClass>(kube, "/apis/networking.k8s.io/v1/ingressclasses"));
+    list("nodes", kind(kube, "/api/v1/nodes", |object| row::<Node<'_>>(object)));
+    list("namespaces", kind(kube, "/api/v1/namespaces", |object| row::<Namespace<'_>>(object)));
+    list(
+        "crds",
+        kind(kube, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", |object| {
+            row::<Crd<'_>>(object)
+        }),
+    );
+    list(
+        "storage_classes",
+        kind(kube, "/apis/storage.k8s.io/v1/storageclasses", |object| row::<StorageClass<'_>>(object)),
+    );
+    list(
+        "ingress_classes",
+        kind(kube, "/apis/networking.k8s.io/v1/ingressclasses", |object| row::<IngressClass<'_>>(object)),
+    );
     inventory
 }
 
@@ -65,8 +73,12 @@ fn sort(error: &KubeError) -> &'static str {
 }
 
 /// The state and the objects of a list, sorted by name.
-fn kind<T: Listed>(kube: &Kube, path: &str) -> (&'static str, Vec<Box<RawValue>>) {
-    match list::all::<Row<T>>(kube, path) {
+fn kind(
+    kube: &Kube,
+    path: &str,
+    row: fn(&[u8]) -> serde_json::Result<Row>,
+) -> (&'static str, Vec<Box<RawValue>>) {
+    match list::all(kube, path, row) {
         Ok(whole) => {
             let mut rows = whole.items;
             rows.sort_by(|one, other| one.name.cmp(&other.name));
@@ -86,16 +98,12 @@ fn kind<T: Listed>(kube: &Kube, path: &str) -> (&'static str, Vec<Box<RawValue>>
 
 /// What is told of an object, as text from the moment that it is read: as values, all of a large list would
 /// be several times as long.
-struct Row<T> {
+struct Row {
     name: Box<str>,
     text: Box<RawValue>,
-    of: PhantomData<T>,
 }
 
-impl<'de, T: Listed> Deserialize<'de> for Row<T> {
-    fn deserialize<D: Deserializer<'de>>(source: D) -> Result<Self, D::Error> {
-        let row = T::deserialize(source)?.row();
-        let name = row.get("name").and_then(Value::as_str).unwrap_or_default().into();
-        Ok(Self { name, text: to_raw_value(&row).map_err(D::Error::custom)?, of: PhantomData })
-    }
+fn row<'a, T: Listed<'a>>(object: &'a [u8]) -> serde_json::Result<Row> {
+    let object: T = serde_json::from_slice(object)?;
+    Ok(Row { name: object.name().into(), text: to_raw_value(&object.told())? })
 }

@@ -1,10 +1,9 @@
-//! Lists, page by page, of which only the members that the caller names are ever decoded.
+//! Lists, page by page, of which only what the caller wants of an object is ever decoded.
 
 mod page;
 
 use super::{Kube, KubeError};
 use page::PageError;
-use serde::Deserialize;
 use std::io::BufReader;
 
 /// Objects asked for in one page.
@@ -19,6 +18,9 @@ const BUFFER: usize = 32 * 1024;
 const RESTARTS: u32 = 3;
 /// Most objects of one list.
 const MOST: usize = 50_000;
+
+/// Decodes one object of a list from its JSON.
+pub(super) type Decode<T> = fn(&[u8]) -> serde_json::Result<T>;
 
 /// Every object of a list, at one moment.
 pub(super) struct Whole<T> {
@@ -52,10 +54,10 @@ impl std::fmt::Display for ListError {
 
 /// Reads the list at `path`; begins anew where its continue token expires, and with smaller pages where one is
 /// too large.
-pub(super) fn all<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Result<Whole<T>, ListError> {
+pub(super) fn all<T>(kube: &Kube, path: &str, decode: Decode<T>) -> Result<Whole<T>, ListError> {
     let (mut page, mut restarts) = (PAGE, 0);
     loop {
-        match once(kube, path, page) {
+        match once(kube, path, page, decode) {
             Err(ListError::Kube(KubeError::Gone(_))) if restarts < RESTARTS => restarts += 1,
             Err(ListError::PageTooLarge) if page > 1 => page = (page / PAGE_SHRINKS).max(1),
             Err(ListError::PageTooLarge) => return Err(ListError::TooLarge),
@@ -65,13 +67,13 @@ pub(super) fn all<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Resu
 }
 
 /// One pass over all pages of so many objects.
-fn once<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str, page: usize) -> Result<Whole<T>, ListError> {
+fn once<T>(kube: &Kube, path: &str, page: usize, decode: Decode<T>) -> Result<Whole<T>, ListError> {
     let (mut items, mut token) = (Vec::new(), String::new());
     for _ in 0..MOST {
         let next = if token.is_empty() { String::new() } else { format!("&continue={token}") };
         let response =
             kube.open(&format!("{path}?limit={page}{next}"), PAGE_BYTES).map_err(ListError::Kube)?;
-        let metadata = page::read(BufReader::with_capacity(BUFFER, response.body), &mut items)
+        let metadata = page::read(BufReader::with_capacity(BUFFER, response.body), decode, &mut items)
             .map_err(|error| unreadable(&error))?;
         if items.len() > MOST {
             break;

@@ -136,7 +136,8 @@ struct Line {
 ///
 /// See [`Failure`].
 pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), Failure> {
-    let whole = list::all::<Item>(kube, &components::collection(kube))?;
+    let whole =
+        list::all::<Item>(kube, &components::collection(kube), |object| serde_json::from_slice(object))?;
     Ok((whole.items.into_iter().map(Item::seen).collect(), whole.resource_version))
 }
 

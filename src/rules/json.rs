@@ -9,6 +9,7 @@
 //! `0`. So equal numbers are equal `Value`s, and what is written again is canonical.
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::map::Entry;
 use serde_json::{Map, Number, Value};
 use std::cell::Cell;
 use std::fmt;
@@ -228,11 +229,12 @@ impl<'de> Visitor<'de> for Node<'_> {
         let inside = self.inside()?;
         let mut members = Map::new();
         while let Some(name) = source.next_key::<String>()? {
-            if members.contains_key(&name) {
-                return Err(self.reader.fail(JsonError::DuplicateMember));
+            match members.entry(name) {
+                Entry::Vacant(place) => {
+                    place.insert(source.next_value_seed(inside)?);
+                }
+                Entry::Occupied(_) => return Err(self.reader.fail(JsonError::DuplicateMember)),
             }
-            let member = source.next_value_seed(inside)?;
-            members.insert(name, member);
         }
         Ok(Value::Object(members))
     }

@@ -53,7 +53,7 @@ impl Inventory {
     fn drop_largest_kind(&mut self) -> bool {
         let listed =
             self.0.values_mut().filter(|part| matches!(part, Part::Kind { items, .. } if !items.is_empty()));
-        let Some(part) = listed.max_by_key(|part| length(part)) else { return false };
+        let Some(part) = listed.max_by_key(length) else { return false };
         *part = Part::Kind { state: "too_large", items: Arc::default() };
         true
     }

@@ -1,5 +1,6 @@
 //! What a large cluster holds.
 
+use crate::lab;
 use serde_json::{Map, Value, json};
 
 /// Chance that is the same in every run (SplitMix64).
@@ -22,7 +23,7 @@ impl Chance {
 /// Hexadecimal digits that nobody else has.
 fn hex(of: &str, digits: usize) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, of.as_bytes());
-    let mut text: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text = lab::hex(digest.as_ref());
     text.truncate(digits);
     text
 }
@@ -151,9 +152,10 @@ fn conditions(ready: bool) -> Value {
         let message = format!("kubelet has sufficient {} available", what.to_lowercase());
         condition(kind, "False", &format!("KubeletHasSufficient{what}"), &message)
     };
-    let is_ready = match ready {
-        true => condition("Ready", "True", "KubeletReady", "kubelet is posting ready status"),
-        false => condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status."),
+    let is_ready = if ready {
+        condition("Ready", "True", "KubeletReady", "kubelet is posting ready status")
+    } else {
+        condition("Ready", "Unknown", "NodeStatusUnknown", "Kubelet stopped posting node status.")
     };
     json!([
         enough("MemoryPressure", "Memory"),

@@ -139,8 +139,8 @@ fn raw(big: &BigCluster) -> Taken {
 /// From the first list's arrival to the last one's answer.
 fn lists_ms(calls: &[Call]) -> f64 {
     let is_list = |call: &&Call| {
-        let of = |list: &&str| list.ends_with(&format!("/{}", call.resource));
-        call.verb == "list" && LISTS.iter().any(|list| of(&list))
+        let of = |list: &str| list.ends_with(&format!("/{}", call.resource));
+        call.verb == "list" && LISTS.iter().any(|list| of(list))
     };
     let lists: Vec<&Call> = calls.iter().filter(is_list).collect();
     assert!(lists.iter().all(|call| call.status == 200), "{lists:?}");

@@ -2,7 +2,7 @@
 //! verification of the same bytes.
 
 use crate::Plan;
-use crate::lab::Lab;
+use crate::lab::{Lab, hex};
 use crate::measure::thread_cpu_ms;
 use crate::table::{Goal, Row, Sample};
 use base64::Engine as _;
@@ -21,6 +21,8 @@ use std::hint::black_box;
 /// What a command usually has, and the most that it may.
 const SMALL: usize = 2 * 1024;
 const LARGE: usize = 256 * 1024;
+/// Its key, its signature, and the names of its members, in bytes.
+const AROUND: usize = 256;
 /// Bytes that one measurement verifies.
 const AT_ONCE: usize = 8 << 20;
 /// What stands before the key in the DER of an Ed25519 SPKI (RFC 8410 section 4).
@@ -28,30 +30,30 @@ const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x
 const NOON: &str = "2026-11-30T12:00:00Z";
 
 pub(crate) fn rows(_: &Lab, plan: &Plan) -> Vec<Row> {
-    let (small, large) = (Signed::of(SMALL), Signed::of(LARGE));
-    let (mut ours, mut bare, mut rate, mut bare_rate) = (vec![], vec![], vec![], vec![]);
+    let small = Signed::of(SMALL, setting);
+    let (texts, settings) = (Signed::of(LARGE, text), Signed::of(LARGE, setting));
+    let (mut ours, mut bare) = ([vec![], vec![], vec![]], [vec![], vec![]]);
     for _ in 0..plan.times(9) {
-        ours.push(small.each_us(Signed::judge));
-        bare.push(small.each_us(Signed::ring_alone));
-        rate.push(large.megabytes_a_second(Signed::judge));
-        bare_rate.push(large.megabytes_a_second(Signed::ring_alone));
+        ours[0].push(small.each_us(Signed::judge));
+        ours[1].push(texts.megabytes_a_second(Signed::judge));
+        ours[2].push(settings.megabytes_a_second(Signed::judge));
+        bare[0].push(small.each_us(Signed::ring_alone));
+        bare[1].push(texts.megabytes_a_second(Signed::ring_alone));
     }
-    let alone = "ring's Ed25519 alone";
+    let [ours_small, ours_texts, ours_settings] = ours.map(Sample::of);
+    let [bare_small, bare_large] = bare.map(Sample::of);
+    let row = |what: &str, ours: Sample, bare: &Sample, goals: Vec<Goal>| Row {
+        what: what.to_owned(),
+        ours,
+        limit: Some(("ring's Ed25519 alone", bare.clone())),
+        goals,
+        ..Row::default()
+    };
+    let large = "verify envelopes of 256 kB, MB a second of CPU:";
     vec![
-        Row {
-            what: "verify one envelope of 2 kB: µs of CPU".into(),
-            ours: Sample::of(ours),
-            limit: Some((alone, Sample::of(bare))),
-            goals: vec![Goal::TimesLimit(3.0)],
-            ..Row::default()
-        },
-        Row {
-            what: "verify envelopes of 256 kB: MB a second of CPU".into(),
-            ours: Sample::of(rate),
-            limit: Some((alone, Sample::of(bare_rate))),
-            goals: vec![Goal::AtLeast(100.0)],
-            ..Row::default()
-        },
+        row("verify one envelope of 2 kB: µs of CPU", ours_small, &bare_small, vec![Goal::TimesLimit(3.0)]),
+        row(&format!("{large} texts of 4 kB"), ours_texts, &bare_large, vec![Goal::AtLeast(100.0)]),
+        row(&format!("{large} 2,000 objects"), ours_settings, &bare_large, vec![]),
     ]
 }
 
@@ -61,7 +63,7 @@ pub(crate) const INNER: &str = "verify-loop";
 /// For a counter of instructions: verifies the small one so many times, and nothing else that grows with that.
 pub(crate) fn inner(arguments: &[String]) {
     let times: u32 = arguments.first().and_then(|times| times.parse().ok()).expect("how many times");
-    let signed = Signed::of(SMALL);
+    let signed = Signed::of(SMALL, setting);
     (0..times).for_each(|_| signed.judge());
 }
 
@@ -77,14 +79,17 @@ struct Signed {
 }
 
 impl Signed {
-    /// Of at most so many bytes on the wire, and no more than one setting less.
-    fn of(bytes: usize) -> Self {
+    /// Of at most so many bytes on the wire, and not much less.
+    fn of(bytes: usize, setting: fn(usize) -> Value) -> Self {
         let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a seed");
         let key = pair.public_key().as_ref().to_vec();
         let (mut payload, mut settings, mut length) = (payload(), vec![], 0);
-        while length < bytes - payload.to_string().len() - 400 {
+        loop {
             let setting = setting(settings.len());
             length += setting.to_string().len() + 1;
+            if length > bytes - payload.to_string().len() - AROUND {
+                break;
+            }
             settings.push(setting);
         }
         payload["arguments"]["spec"]["settings"] = settings.into();
@@ -144,6 +149,11 @@ fn setting(number: usize) -> Value {
         "address": format!("https://service-{number}.team-a.svc.cluster.local:8443/api/v1") })
 }
 
+/// What a large spec mostly consists of: files that it carries.
+fn text(number: usize) -> Value {
+    json!({ "file": format!("conf.d/{number}.yaml"), "text": "server: https://example.org:8443\n".repeat(128) })
+}
+
 fn configuration() -> Value {
     json!({
         "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
@@ -153,7 +163,7 @@ fn configuration() -> Value {
 }
 
 fn envelope(pair: &Ed25519KeyPair, payload: &Value) -> Vec<u8> {
-    let id: String = pair.public_key().as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    let id = hex(pair.public_key().as_ref());
     let signature = STANDARD.encode(pair.sign(canonical(payload).as_bytes()));
     json!({ "payload": payload, "key_id": id, "signature": signature }).to_string().into_bytes()
 }

@@ -1,6 +1,7 @@
 //! One page of a list as it comes over the wire: each object is decoded by itself, from its own bytes, as soon
-//! as it is there. Neither the page is ever held, nor anything of an object that its type does not name.
+//! as it is there. Neither the page is ever held, nor anything of an object that is not wanted.
 
+use super::Decode;
 use serde::Deserialize;
 use serde::de::Error as _;
 use std::io::{self, BufRead};
@@ -35,10 +36,11 @@ struct Shell {
 const PLACE: u8 = b'0';
 
 /// Reads a page to its end, and adds its objects to `items`.
-pub(super) fn read<T>(mut source: impl BufRead, items: &mut Vec<T>) -> Result<Metadata, PageError>
-where
-    T: for<'de> Deserialize<'de>,
-{
+pub(super) fn read<T>(
+    mut source: impl BufRead,
+    decode: Decode<T>,
+    items: &mut Vec<T>,
+) -> Result<Metadata, PageError> {
     let (mut cursor, mut shell, mut object) = (Cursor::default(), Vec::new(), Vec::new());
     let mut read = 0_usize;
     loop {
@@ -55,7 +57,7 @@ where
             Edge::Array => cursor.listing = are_items(&shell),
             Edge::Begin => shell.push(PLACE),
             Edge::End => {
-                items.push(serde_json::from_slice(&object).map_err(PageError::Json)?);
+                items.push(decode(&object).map_err(PageError::Json)?);
                 object.clear();
                 read = read.saturating_add(1);
             }
@@ -85,14 +87,21 @@ enum Edge {
     End,
 }
 
+#[derive(Clone, Copy, Default)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    /// After a backslash.
+    Escaped,
+}
+
 /// Where in the page we are. It tells texts from brackets, and leaves all else to the reader of JSON.
 #[derive(Default)]
 struct Cursor {
     /// How many objects and arrays are open.
     depth: usize,
-    /// Within a text; after a backslash in one.
-    text: bool,
-    escaped: bool,
+    text: Text,
     /// In `items`; in an object of it.
     listing: bool,
     inside: bool,
@@ -103,16 +112,23 @@ impl Cursor {
     fn run(&mut self, bytes: &[u8]) -> (usize, Edge) {
         let mut rest = bytes.iter();
         while let Some(byte) = rest.next() {
-            if self.escaped {
-                self.escaped = false;
-            } else if self.text {
-                // Most of a page is text.
-                let end = if is_special(byte) { Some(byte) } else { rest.find(|byte| is_special(byte)) };
-                self.escaped = end == Some(&b'\\');
-                self.text = end != Some(&b'"');
-            } else if let Some((edge, taken)) = self.outside(*byte) {
-                let left = rest.as_slice().len().saturating_add(usize::from(!taken));
-                return (bytes.len().saturating_sub(left), edge);
+            match self.text {
+                Text::Escaped => self.text = Text::Inside,
+                Text::Inside => {
+                    // Most of a page is text.
+                    let special = |byte: &&u8| matches!(byte, b'"' | b'\\');
+                    self.text = match Some(byte).filter(special).or_else(|| rest.find(special)) {
+                        Some(b'"') => Text::Outside,
+                        Some(_) => Text::Escaped,
+                        None => Text::Inside,
+                    };
+                }
+                Text::Outside => {
+                    if let Some((edge, taken)) = self.outside(*byte) {
+                        let left = rest.as_slice().len().saturating_add(usize::from(!taken));
+                        return (bytes.len().saturating_sub(left), edge);
+                    }
+                }
             }
         }
         (bytes.len(), Edge::None)
@@ -121,7 +137,7 @@ impl Cursor {
     /// A byte that is in no text: an edge, and whether it comes after the byte.
     fn outside(&mut self, byte: u8) -> Option<(Edge, bool)> {
         match byte {
-            b'"' => self.text = true,
+            b'"' => self.text = Text::Inside,
             b'{' | b'[' if self.listing && !self.inside => {
                 self.inside = true;
                 return Some((Edge::Begin, false));
@@ -146,11 +162,6 @@ impl Cursor {
     }
 }
 
-/// What can be the end of a text.
-fn is_special(byte: &u8) -> bool {
-    matches!(byte, b'"' | b'\\')
-}
-
 /// Whether what is before the array's beginning, and that, are those of `items`.
 fn are_items(shell: &[u8]) -> bool {
     let name = shell.strip_suffix(b"[").and_then(|text| text.trim_ascii_end().strip_suffix(b":"));
@@ -166,7 +177,12 @@ mod tests {
     /// Read in pieces of so many bytes: the objects and the continue token, or none where it is no page.
     fn page(text: &str, piece: usize) -> Option<(Vec<Value>, Option<String>)> {
         let mut items = Vec::new();
-        let metadata = read(BufReader::with_capacity(piece, text.as_bytes()), &mut items).ok()?;
+        let metadata = read(
+            BufReader::with_capacity(piece, text.as_bytes()),
+            |object| serde_json::from_slice(object),
+            &mut items,
+        )
+        .ok()?;
         Some((items, metadata.r#continue))
     }
 
