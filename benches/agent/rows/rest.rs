@@ -109,7 +109,7 @@ struct Pair {
 }
 
 enum Running {
-    Ours([Agent; 2], #[expect(dead_code, reason = "its manager and its namespace live as long")] World),
+    Ours([Agent; 2], #[expect(dead_code, reason = "its manager and its namespace live as long")] Box<World>),
     Theirs([crate::peers::Replica; 2]),
 }
 
@@ -132,7 +132,7 @@ impl Pair {
             apply(&world, &format!("want-{number:04}"), number);
         }
         let who = [who(&leader), who(&standby)];
-        Self { running: Running::Ours([leader, standby], world), who }
+        Self { running: Running::Ours([leader, standby], Box::new(world)), who }
     }
 
     fn of_peer(lab: &Lab, number: usize) -> Self {
