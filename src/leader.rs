@@ -78,9 +78,14 @@ pub struct World {
 
 struct Delivery {
     envelope: Vec<u8>,
-    source: Source,
     /// Of a file of the inbox, which is answered there.
     ticket: Option<Ticket>,
+}
+
+impl Delivery {
+    fn source(&self) -> Source {
+        if self.ticket.is_some() { Source::Inbox } else { Source::Gateway }
+    }
 }
 
 /// What exists only while this replica leads.
@@ -152,10 +157,10 @@ impl Leader {
                 }
                 self.judge_at = Duration::ZERO;
             }
-            Event::Delivered { envelopes, source, taken } => {
+            Event::Delivered { envelopes, taken } => {
                 self.judge_at = Duration::ZERO;
                 for envelope in envelopes {
-                    self.enqueue(Delivery { envelope, source, ticket: None });
+                    self.enqueue(Delivery { envelope, ticket: None });
                 }
                 drop(taken);
             }

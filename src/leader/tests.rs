@@ -174,9 +174,12 @@ impl Bench {
     }
 
     fn deliver(&mut self, envelope: &Value) {
+        self.deliver_bytes(envelope.to_string().into_bytes());
+    }
+
+    fn deliver_bytes(&mut self, envelope: Vec<u8>) {
         let (taken, _wait) = sync_channel(0);
-        let envelopes = vec![envelope.to_string().into_bytes()];
-        self.leader.handle(Event::Delivered { envelopes, source: Source::Gateway, taken });
+        self.leader.handle(Event::Delivered { envelopes: vec![envelope], taken });
     }
 
     /// What became of the files, in words.
