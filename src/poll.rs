@@ -142,7 +142,7 @@ mod tests {
             "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
-        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
+        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
         let clock = Arc::new(HandClock::default());
         let contact = Arc::new(Contact::default());
         let mut poller = Poller {
