@@ -57,7 +57,7 @@ impl Inbox {
         let content = if let Some(why) = file.entry.unreadable {
             Err(why.to_owned())
         } else if file.entry.stamp.size > limit {
-            Err("larger than 256 KiB".to_owned())
+            Err(format!("larger than {} KiB", limit.div_euclid(1024)))
         } else {
             match self.folder.read(&file.entry, limit) {
                 Ok(Some(bytes)) if is_cut_off(&bytes) && now < give_up => return self.put_off(name, give_up),

@@ -4,11 +4,13 @@ use super::store::{self, Stop};
 use super::{Leader, Reign, World};
 use crate::kube::components;
 use crate::rules::backoff::{Backoff, retry_after};
-use crate::rules::component::{Author, Write};
+use crate::rules::component::Write;
+use crate::rules::envelope::Verified;
 use crate::rules::execution::{Ending, Execution, Step, TRY_FOR};
-use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
+use crate::rules::messages::{Command, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
 use crate::rules::state::Effect;
+use crate::rules::verdict::Accepted;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,8 +32,7 @@ pub(super) const HELD_BACK: Duration = Duration::from_millis(200);
 
 /// One accepted command.
 pub(super) struct Task {
-    command: Command,
-    envelope: Value,
+    command: Verified<Command>,
     source: Source,
     kind: Kind,
     due: Duration,
@@ -56,20 +57,13 @@ struct Ended {
 }
 
 impl Task {
-    pub(super) fn new(
-        command: Command,
-        operation: &Operation,
-        envelope: Value,
-        source: Source,
-        now: Duration,
-        recovered: bool,
-    ) -> Self {
-        let author = Author { command_id: command.command_id.clone(), sequence: command.sequence };
-        let kind = match Execution::new(operation, author, command.not_after, now, recovered) {
+    pub(super) fn new(accepted: Accepted, source: Source, now: Duration, recovered: bool) -> Self {
+        let (command, operation) = accepted.into_parts();
+        let kind = match Execution::new(operation, command.value(), now, recovered) {
             Some(execution) => Kind::Component(Box::new(execution)),
             None => Kind::Inventory { since: now, asked: None },
         };
-        Self { command, envelope, source, kind, due: now, backoff: Backoff::default(), ended: None }
+        Self { command, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
 
     /// See [`Execution::note_kept`].
@@ -154,7 +148,7 @@ impl Leader {
             let waits = |asked: &u64| *asked <= answered;
             if matches!(&task.kind, Kind::Inventory { asked, .. } if asked.as_ref().is_some_and(waits)) {
                 let stamp = self.world.stamp(task.source);
-                let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
+                let receipt = Receipt::succeeded(&stamp, task.command.value(), result.clone());
                 let inventory = Some(Arc::clone(whole));
                 task.ended = Some(Ended { receipt, effect: Effect::None, inventory });
                 task.due = Duration::ZERO;
@@ -172,7 +166,7 @@ fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
     let execution = match &mut task.kind {
         Kind::Component(execution) => execution,
         Kind::Inventory { since, asked } => {
-            if asked.is_none() && world.clock.wall() > task.command.not_after {
+            if asked.is_none() && world.clock.wall() > task.command.value().not_after {
                 let message = "found by a new leader after its window, and not done";
                 end_failed(world, task, Reason::Expired, message, Effect::None);
             } else if asked.is_none() {
@@ -224,42 +218,23 @@ fn follow(world: &World, task: &mut Task, step: Step) {
 
 fn end(world: &World, task: &mut Task, ending: Ending) {
     let Kind::Component(execution) = &task.kind else { return };
-    let name = execution.name().clone();
-    let sequence = task.command.sequence.get();
-    match ending {
-        Ending::Applied { result, uid, generation } => {
-            let envelope = task.envelope.clone();
-            let effect = Effect::Applied { name, envelope, sequence, uid, generation };
-            let receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
-            finish(task, receipt, effect);
+    let effect = ending.effect(execution.name(), &task.command, world.trust.config.max_validity_s);
+    let (stamp, command) = (world.stamp(task.source), task.command.value());
+    let receipt = match ending {
+        Ending::Applied { result, .. } => Receipt::succeeded(&stamp, command, result),
+        Ending::Deleted { result, message } if message.is_empty() => {
+            Receipt::succeeded(&stamp, command, result)
         }
         Ending::Deleted { result, message } => {
-            let effect = Effect::Deleted {
-                name,
-                sequence,
-                forget_after: task.command.forget_after(world.trust.config.max_validity_s),
-            };
-            let receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
-            let receipt = if message.is_empty() { receipt } else { receipt.with_message(&message) };
-            finish(task, receipt, effect);
+            Receipt::succeeded(&stamp, command, result).with_message(&message)
         }
-        Ending::Failed { reason, message, absent } => {
-            let effect = if absent {
-                Effect::FailedAbsent {
-                    name,
-                    sequence,
-                    forget_after: task.command.forget_after(world.trust.config.max_validity_s),
-                }
-            } else {
-                Effect::None
-            };
-            end_failed(world, task, reason, &message, effect);
-        }
-    }
+        Ending::Failed { reason, message, .. } => Receipt::failed(&stamp, command, reason, &message),
+    };
+    finish(task, receipt, effect);
 }
 
 fn end_failed(world: &World, task: &mut Task, reason: Reason, message: &str, effect: Effect) {
-    let receipt = Receipt::failed(&world.stamp(task.source), &task.command, reason, message);
+    let receipt = Receipt::failed(&world.stamp(task.source), task.command.value(), reason, message);
     finish(task, receipt, effect);
 }
 
@@ -278,7 +253,7 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     let mut receipts = Vec::new();
     for task in &reign.tasks {
         let Some(Ended { receipt, effect, inventory }) = &task.ended else { continue };
-        match next.finish(&task.command.nonce, receipt.clone(), effect.clone()) {
+        match next.finish(&task.command.value().nonce, receipt.clone(), effect.clone()) {
             Ok(()) => receipts.push((receipt.clone(), inventory.clone())),
             Err(error) => log::error!("not recorded command={} error={error}", receipt.command()),
         }

@@ -10,10 +10,9 @@ use crate::notices::About;
 use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::link::Link;
 use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
-use crate::rules::names::Nonce;
 use crate::rules::said::Said;
 use crate::rules::state::State;
-use crate::rules::verdict::{self, Accepted, Refused, Verdict};
+use crate::rules::verdict::{self, Accepted, Refused, Verdict, Why};
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -30,17 +29,11 @@ struct Batch {
     tasks: Vec<Task>,
     receipts: Vec<Receipt>,
     /// What becomes of the files of the inbox.
-    replies: Vec<(Ticket, FileReply)>,
+    replies: Vec<(Ticket, Reply)>,
     later: VecDeque<Delivery>,
     /// One was left for lack of room.
     full: bool,
     refused: Said,
-}
-
-enum FileReply {
-    Answer(Box<Receipt>),
-    UnderWay(Nonce),
-    Later,
 }
 
 impl Leader {
@@ -57,7 +50,7 @@ impl Leader {
                 let notice = "a file of the inbox cannot be read: invalid_envelope";
                 world.notices.warning("CommandRefused", About::Pod, notice);
                 let receipt = Receipt::refused(&world.stamp(Source::Inbox), &refusal, false, None);
-                world.desk.reply(ticket, Reply::Answer(Box::new(Answer { receipt, inventory: None })));
+                world.desk.reply(ticket, answer(receipt));
             }
             Err(_) => world.desk.reply(ticket, Reply::Later),
         }
@@ -125,20 +118,12 @@ impl Leader {
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
-            // Nobody with access to the folder can speak for a pending command of the manager's.
-            if receipt.source == Source::Gateway || receipt.reason.is_none_or(Reason::is_of_authentic) {
+            if receipt.is_for_the_manager() {
                 world.outbox.push(receipt);
             }
         }
         for (ticket, reply) in batch.replies {
-            match reply {
-                FileReply::Answer(receipt) => {
-                    let answer = Answer { receipt: *receipt, inventory: None };
-                    world.desk.reply(ticket, Reply::Answer(Box::new(answer)));
-                }
-                FileReply::UnderWay(nonce) => world.desk.under_way(ticket, nonce),
-                FileReply::Later => world.desk.reply(ticket, Reply::Later),
-            }
+            world.desk.reply(ticket, reply);
         }
         Ok(())
     }
@@ -160,47 +145,47 @@ impl Batch {
         let wall = world.clock.wall();
         match verdict::judge(&delivery.envelope, &world.trust, &self.next, link, wall) {
             Verdict::Run(accepted) => {
-                self.reply(delivery.ticket, || FileReply::UnderWay(accepted.command.value().nonce.clone()));
-                self.accept(&accepted, delivery.source(), now);
+                let nonce = accepted.command().value().nonce.clone();
+                self.reply(delivery.ticket, || Reply::UnderWay(nonce));
+                self.accept(*accepted, delivery.source(), now);
             }
             Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery, now),
             Verdict::UnderWay(nonce) => {
                 log::debug!("delivery dropped: the command is being executed");
-                self.reply(delivery.ticket, || FileReply::UnderWay(nonce));
+                self.reply(delivery.ticket, || Reply::UnderWay(nonce));
             }
-            // A file waits in its folder.
-            Verdict::NameBusy(_) | Verdict::Connecting if delivery.ticket.is_some() => {
-                self.reply(delivery.ticket, || FileReply::Later);
-            }
-            Verdict::NameBusy(_) | Verdict::Connecting => self.later.push_back(delivery),
-            Verdict::Full => {
-                log::debug!("state full: a command is left to its sender");
-                self.full = true;
-                self.reply(delivery.ticket, || FileReply::Later);
+            Verdict::Later(why) => {
+                self.full |= why == Why::Full;
+                // A file waits in its folder, and for room the gateway's commands wait there.
+                if delivery.ticket.is_some() || why == Why::Full {
+                    log::debug!("delivery left to its sender: {why:?}");
+                    self.reply(delivery.ticket, || Reply::Later);
+                } else {
+                    self.later.push_back(delivery);
+                }
             }
         }
     }
 
-    fn reply(&mut self, ticket: Option<Ticket>, reply: impl FnOnce() -> FileReply) {
+    fn reply(&mut self, ticket: Option<Ticket>, reply: impl FnOnce() -> Reply) {
         if let Some(ticket) = ticket {
             self.replies.push((ticket, reply()));
         }
     }
 
-    fn accept(&mut self, accepted: &Accepted, source: Source, now: Duration) {
-        let command = accepted.command.value();
+    fn accept(&mut self, accepted: Accepted, source: Source, now: Duration) {
+        let command = accepted.command().value();
         log::info!(
             "accepted command={} operation={} sequence={}",
             command.command_id,
             command.operation,
             command.sequence
         );
-        if let Err(error) = self.next.accept(&accepted.command, source) {
+        if let Err(error) = self.next.accept(accepted.command(), source) {
             log::error!("not accepted command={} error={error}", command.command_id);
             return;
         }
-        let envelope = accepted.command.envelope().clone();
-        self.tasks.push(Task::new(command.clone(), &accepted.operation, envelope, source, now, false));
+        self.tasks.push(Task::new(accepted, source, now, false));
     }
 
     fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery, now: Duration) {
@@ -220,8 +205,7 @@ impl Batch {
             world.board.count_unreadable(reason);
             let message = format!("an unreadable command was refused: {}", reason.as_str());
             world.notices.warning("CommandRefused", About::Pod, &message);
-            let receipt = || Receipt::refused(&world.stamp(source), &refusal, false, None);
-            self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
+            self.reply(ticket, || answer(Receipt::refused(&world.stamp(source), &refusal, false, None)));
             return;
         };
         log::log!(
@@ -237,12 +221,16 @@ impl Batch {
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())
         {
             log::error!("not recorded command={command_id} error={error}");
-            self.reply(ticket, || FileReply::Later);
+            self.reply(ticket, || Reply::Later);
             return;
         }
-        self.reply(ticket, || FileReply::Answer(Box::new(receipt.clone())));
+        self.reply(ticket, || answer(receipt.clone()));
         self.receipts.push(receipt);
     }
+}
+
+fn answer(receipt: Receipt) -> Reply {
+    Reply::Answer(Box::new(Answer { receipt, inventory: None }))
 }
 
 impl World {

@@ -18,10 +18,13 @@ use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
+mod altered;
 mod filed;
 mod overload;
 mod told;
 mod upkeep;
+
+const COMPONENTS: &str = "/apis/platform.navin.ai/v1/namespaces/navin-platform/managedcomponents";
 
 /// An API server that holds what it is given, with resource versions as preconditions.
 #[derive(Default)]
@@ -185,7 +188,7 @@ impl Bench {
     /// What became of the files, in words.
     fn replies(&self) -> Vec<(u64, String)> {
         let word = |reply: &Reply| match reply {
-            Reply::UnderWay => "under way".to_owned(),
+            Reply::UnderWay(_) => "under way".to_owned(),
             Reply::Later => "later".to_owned(),
             Reply::Answer(answer) => answer
                 .receipt

@@ -27,8 +27,7 @@ impl Keeper {
     /// A new leader looks at everything once.
     pub(super) fn new(state: &State, now: Duration) -> Self {
         let kept = |component: &Component| {
-            let desired = component.desired.as_ref();
-            let reference = desired.map(|d| Reference { uid: d.uid.clone(), generation: d.generation });
+            let reference = component.desired.as_ref().map(Reference::of_write);
             Kept { reference, due: Some(now), ..Kept::default() }
         };
         Self(state.components().map(|(name, component)| (name.clone(), kept(component))).collect())
@@ -72,16 +71,16 @@ impl Keeper {
         let missed = kept.missed.take();
         kept.trouble = None;
         match effect {
-            Effect::Applied { uid, generation, .. } => {
-                kept.reference = Some(Reference { uid: uid.clone(), generation: *generation });
-                kept.due = (*generation == 0).then_some(Duration::ZERO);
+            Effect::Applied(_, desired) => {
+                kept.reference = Some(Reference::of_write(desired));
+                kept.due = (desired.generation == 0).then_some(Duration::ZERO);
             }
-            Effect::Deleted { .. } => {
+            Effect::Deleted(..) => {
                 kept.reference = None;
                 kept.due = None;
             }
             // Whatever it was about to do, what stands is what succeeded before it.
-            Effect::FailedAbsent { .. } | Effect::None => kept.due = Some(Duration::ZERO),
+            Effect::FailedAbsent(..) | Effect::None => kept.due = Some(Duration::ZERO),
         }
         if missed.is_some_and(|glimpse| asks_for_a_look(name, &glimpse, state, kept.reference.as_ref())) {
             kept.due = Some(Duration::ZERO);

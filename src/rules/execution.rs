@@ -4,9 +4,11 @@
 //! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read.
 
 use super::component::{self, Author, Write};
+use super::envelope::Verified;
 use super::kubernetes::{KubeError, Object};
-use super::messages::{Operation, Reason};
+use super::messages::{Command, Operation, Reason};
 use super::names::ComponentName;
+use super::state::{Desired, Effect, Mark};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
@@ -70,6 +72,25 @@ pub enum Ending {
     },
 }
 
+impl Ending {
+    /// What it means for the component's name in the state, where `command` was about `name`.
+    #[must_use]
+    pub fn effect(&self, name: &ComponentName, command: &Verified<Command>, max_validity_s: u64) -> Effect {
+        let mark = || Mark::of(command.value(), max_validity_s);
+        match self {
+            Self::Applied { uid, generation, .. } => {
+                let (uid, generation) = (uid.clone(), *generation);
+                let sequence = command.value().sequence.get();
+                let desired = Desired { envelope: command.envelope().clone(), sequence, uid, generation };
+                Effect::Applied(name.clone(), desired)
+            }
+            Self::Deleted { .. } => Effect::Deleted(name.clone(), mark()),
+            Self::Failed { absent: true, .. } => Effect::FailedAbsent(name.clone(), mark()),
+            Self::Failed { absent: false, .. } => Effect::None,
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 struct Failure {
     reason: Reason,
@@ -99,23 +120,17 @@ impl Execution {
     /// Begins at `began` (monotonic); `recovered` where a former leader may have begun it before us. None
     /// for an operation that writes no component.
     #[must_use]
-    pub fn new(
-        operation: &Operation,
-        author: Author,
-        not_after: Timestamp,
-        began: Duration,
-        recovered: bool,
-    ) -> Option<Self> {
+    pub fn new(operation: Operation, command: &Command, began: Duration, recovered: bool) -> Option<Self> {
         let (name, spec) = match operation {
-            Operation::Apply { name, spec } => (name.clone(), Some(spec.clone())),
-            Operation::Delete { name } => (name.clone(), None),
+            Operation::Apply { name, spec } => (name, Some(spec)),
+            Operation::Delete { name } => (name, None),
             Operation::InventoryReport => return None,
         };
         Some(Self {
             name,
             spec,
-            author,
-            not_after,
+            author: Author::of(command),
+            not_after: command.not_after,
             began,
             recovered,
             unanswered: recovered,

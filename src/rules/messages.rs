@@ -241,8 +241,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether a command that is refused for it is authentic (CONTRACT section 1): what is not is never
-    /// told to the manager from the inbox, so that nobody there speaks for a pending command.
+    /// Whether a command that is refused for it is authentic (CONTRACT section 1).
     #[must_use]
     pub fn is_of_authentic(self) -> bool {
         match self {

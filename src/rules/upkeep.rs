@@ -5,8 +5,10 @@
 
 use super::component::{self, Author, Write};
 use super::kubernetes::Object;
+use super::messages::Operation;
 use super::names::ComponentName;
-use super::state::State;
+use super::state::{Desired, State};
+use super::verdict::Accepted;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -33,6 +35,12 @@ impl Reference {
     pub fn of(object: &Object) -> Self {
         Self { uid: object.uid().unwrap_or("").to_owned(), generation: object.generation() }
     }
+
+    /// The object as the command's own write left it.
+    #[must_use]
+    pub fn of_write(desired: &Desired) -> Self {
+        Self { uid: desired.uid.clone(), generation: desired.generation }
+    }
 }
 
 /// What a component is to be; its envelope was verified just now.
@@ -42,6 +50,19 @@ pub struct Wanted {
     pub spec: Map<String, Value>,
     /// The command that asked for it.
     pub author: Author,
+}
+
+impl Wanted {
+    /// What an apply of `name` asks for; none of any other command.
+    #[must_use]
+    pub fn of(accepted: Accepted, name: &ComponentName) -> Option<Self> {
+        match accepted.into_parts() {
+            (command, Operation::Apply { name: signed, spec }) if signed == *name => {
+                Some(Self { spec, author: Author::of(command.value()) })
+            }
+            (_, Operation::Apply { .. } | Operation::Delete { .. } | Operation::InventoryReport) => None,
+        }
+    }
 }
 
 /// What to do about a component.

@@ -5,8 +5,8 @@ use crate::board::Condition;
 use crate::kube::{KubeError, Object, components};
 use crate::notices::About;
 use crate::rules::backoff::{Backoff, retry_after};
-use crate::rules::component::{Author, Write};
-use crate::rules::messages::Operation;
+use crate::rules::component::Write;
+use crate::rules::messages::Command;
 use crate::rules::names::ComponentName;
 use crate::rules::state::State;
 use crate::rules::upkeep::{self, Glimpse, Reference, Repairs, Upkeep, Wanted};
@@ -113,13 +113,12 @@ fn wanted(world: &World, state: &State, name: &ComponentName) -> Result<Option<W
     let Some(desired) = state.component(name).and_then(|component| component.desired.as_ref()) else {
         return Ok(None);
     };
-    match verdict::reverify(&desired.envelope, &world.trust) {
-        Ok((command, Operation::Apply { name: signed, spec })) if signed == *name => {
-            let command = command.value();
-            let author = Author { command_id: command.command_id.clone(), sequence: command.sequence };
-            Ok(Some(Wanted { spec, author }))
-        }
-        Ok(_) => Err("its envelope is of another command: left as it is".to_owned()),
+    let is_its = |command: &Command| command.sequence.get() == desired.sequence;
+    match verdict::reverify(&desired.envelope, &world.trust, is_its) {
+        Ok(accepted) => match Wanted::of(accepted, name) {
+            Some(wanted) => Ok(Some(wanted)),
+            None => Err("its envelope is of another command: left as it is".to_owned()),
+        },
         Err(refusal) => {
             Err(format!("its envelope does not verify ({}): left as it is", refusal.reason.as_str()))
         }

@@ -1,12 +1,17 @@
 //! Scripts: what the cluster shows and answers, and what the command does about it, step by step.
 
 use super::super::component::{COMMAND_ID, CREATED, SEQUENCE, SETTLED};
-use super::super::names::{CommandId, Sequence};
 use super::*;
+use crate::rules::vectors;
 
 const ID: &str = "c5cefdd8-0273-45c9-821e-000000000007";
 /// The window's end, in seconds from the beginning: later than [`TRY_FOR`].
 const WINDOW: u64 = 600;
+
+fn command(not_after: Timestamp) -> Command {
+    let command = Command::from_payload(&vectors::apply("ingress", 7, &json!({})), None).unwrap();
+    Command { not_after, ..command }
+}
 
 /// What happens to the command.
 enum Turn {
@@ -33,9 +38,7 @@ impl Play {
             Some(spec) => Operation::Apply { name, spec: spec.as_object().unwrap().clone() },
             None => Operation::Delete { name },
         };
-        let author =
-            Author { command_id: CommandId::parse(ID).unwrap(), sequence: Sequence::new(7).unwrap() };
-        let execution = Execution::new(&operation, author, second(WINDOW), s(0), recovered).unwrap();
+        let execution = Execution::new(operation, &command(second(WINDOW)), s(0), recovered).unwrap();
         Self { execution, at: 0, before: None, write: None }
     }
 
@@ -819,7 +822,6 @@ fn nothing_is_concluded_from_no_reading_while_a_write_is_unanswered() {
 
 #[test]
 fn an_inventory_writes_no_component() {
-    let author = Author { command_id: CommandId::parse(ID).unwrap(), sequence: Sequence::new(7).unwrap() };
-    let execution = Execution::new(&Operation::InventoryReport, author, second(0), s(0), false);
+    let execution = Execution::new(Operation::InventoryReport, &command(second(0)), s(0), false);
     assert!(execution.is_none());
 }
