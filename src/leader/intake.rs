@@ -4,12 +4,12 @@
 use super::execute::Task;
 use super::store::Stop;
 use super::{Delivery, JUDGE_AGAIN, Leader, World};
-use crate::event::{Filed, Ticket};
+use crate::event::Ticket;
 use crate::inbox::{Answer, Reply};
 use crate::notices::About;
 use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::link::Link;
-use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
+use crate::rules::messages::{Receipt, Source, Stamp};
 use crate::rules::said::Said;
 use crate::rules::state::State;
 use crate::rules::verdict::{self, Accepted, Refused, Verdict, Why};
@@ -37,37 +37,20 @@ struct Batch {
 }
 
 impl Leader {
-    /// A file of the inbox: it waits to be judged, or cannot be read and is answered at once.
-    pub(super) fn take_in(&mut self, file: Filed) {
-        let Filed { ticket, content } = file;
-        let world = &self.world;
-        match content {
-            Ok(envelope) => self.enqueue(Delivery { envelope, ticket: Some(ticket) }),
-            Err(message) if self.reign.is_some() => {
-                log::warn!("refused unreadable=true source=inbox message={message:?}");
-                let refusal = Refusal { reason: Reason::InvalidEnvelope, message, ids: None };
-                world.board.count_unreadable(refusal.reason);
-                let notice = "a file of the inbox cannot be read: invalid_envelope";
-                world.notices.warning("CommandRefused", About::Pod, notice);
-                let receipt = Receipt::refused(&world.stamp(Source::Inbox), &refusal, false, None);
-                world.desk.reply(ticket, answer(receipt));
-            }
-            Err(_) => world.desk.reply(ticket, Reply::Later),
-        }
-    }
-
     /// A command that waits already is not queued twice, however often it is delivered; of what is too long to be
     /// one, only as much is kept as shows that.
     pub(super) fn enqueue(&mut self, mut delivery: Delivery) {
-        delivery.envelope.truncate(MAX_ENVELOPE_BYTES.saturating_add(1));
-        delivery.envelope.shrink_to_fit();
+        if let Ok(envelope) = &mut delivery.envelope {
+            envelope.truncate(MAX_ENVELOPE_BYTES.saturating_add(1));
+            envelope.shrink_to_fit();
+        }
         let same = |waiting: &Delivery| {
             waiting.ticket.is_none() && delivery.ticket.is_none() && waiting.envelope == delivery.envelope
         };
         if self.queue.iter().any(same) {
             return;
         }
-        let held: usize = self.queue.iter().map(|waiting| waiting.envelope.len()).sum();
+        let held: usize = self.queue.iter().map(|waiting| waiting.bytes().len()).sum();
         if self.queue.len() >= QUEUE_MOST || held >= QUEUE_BYTES {
             self.warn("queue full: commands are left to their sender");
             if let Some(ticket) = delivery.ticket {
@@ -143,7 +126,11 @@ impl Leader {
 impl Batch {
     fn judge(&mut self, world: &World, delivery: Delivery, link: Link, now: Duration) {
         let wall = world.clock.wall();
-        match verdict::judge(&delivery.envelope, &world.trust, &self.next, link, wall) {
+        let verdict = match &delivery.envelope {
+            Ok(envelope) => verdict::judge(envelope, &world.trust, &self.next, link, wall),
+            Err(why) => verdict::unreadable(why),
+        };
+        match verdict {
             Verdict::Run(accepted) => {
                 let nonce = accepted.command().value().nonce.clone();
                 self.reply(delivery.ticket, || Reply::UnderWay(nonce));
@@ -191,36 +178,20 @@ impl Batch {
     fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery, now: Duration) {
         let (source, ticket) = (delivery.source(), delivery.ticket);
         let Refused { refusal, record, original } = refused;
-        let reason = refusal.reason;
-        let digest = ring::digest::digest(&ring::digest::SHA256, &delivery.envelope);
+        let digest = ring::digest::digest(&ring::digest::SHA256, delivery.bytes());
         let news = self.refused.is_news(&format!("{digest:?}"), now);
         let level = if news { log::Level::Warn } else { log::Level::Debug };
-        let Some((command_id, _)) = &refusal.ids else {
-            log::log!(
-                level,
-                "refused reason={} unreadable=true message={:?}",
-                reason.as_str(),
-                refusal.message
-            );
-            world.board.count_unreadable(reason);
-            let message = format!("an unreadable command was refused: {}", reason.as_str());
-            world.notices.warning("CommandRefused", About::Pod, &message);
-            self.reply(ticket, || answer(Receipt::refused(&world.stamp(source), &refusal, false, None)));
-            return;
+        let (whose, what) = match &refusal.ids {
+            Some((id, _)) => (format!("command={id}"), format!("command {id} was refused")),
+            None => ("unreadable=true".to_owned(), "an unreadable command was refused".to_owned()),
         };
-        log::log!(
-            level,
-            "refused command={command_id} reason={} message={:?}",
-            reason.as_str(),
-            refusal.message
-        );
-        let message = format!("command {command_id} was refused: {}", reason.as_str());
-        world.notices.warning("CommandRefused", About::Pod, &message);
+        log::log!(level, "refused {whose} reason={} message={:?}", refusal.reason, refusal.message);
+        world.notices.warning("CommandRefused", About::Pod, &format!("{what}: {}", refusal.reason));
         let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);
         if let Some(command) = record
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())
         {
-            log::error!("not recorded command={command_id} error={error}");
+            log::error!("not recorded {whose} error={error}");
             self.reply(ticket, || Reply::Later);
             return;
         }

@@ -10,6 +10,7 @@ use crate::inbox::Reply;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
+use crate::rules::messages::Reason;
 use crate::rules::vectors::{apply, sign, test_pem};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -20,6 +21,7 @@ use std::sync::mpsc::sync_channel;
 
 mod altered;
 mod filed;
+mod inventory;
 mod overload;
 mod told;
 mod upkeep;

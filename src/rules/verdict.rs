@@ -205,6 +205,11 @@ fn admit(command: Verified<Command>, operation: Operation, state: &State, link: 
     }
 }
 
+/// Refuses what could not be read at all, and why.
+pub fn unreadable(why: &str) -> Verdict {
+    untraced(Refusal { reason: Reason::InvalidEnvelope, message: why.to_owned(), ids: None }, None)
+}
+
 /// A refusal that leaves no trace in the state.
 fn untraced(refusal: Refusal, original: Option<Receipt>) -> Verdict {
     Verdict::Refuse(Box::new(Refused { refusal, record: None, original }))

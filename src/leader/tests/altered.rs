@@ -6,7 +6,7 @@ const STATE: &str = "/api/v1/namespaces/navin-platform/configmaps/navin-cluster-
 
 impl Bench {
     /// Alters the state, and lets the leader begin anew from it.
-    fn begin_anew(&mut self, alter: impl FnOnce(&mut Value)) {
+    pub(super) fn begin_anew(&mut self, alter: impl FnOnce(&mut Value)) {
         self.permit.revoke();
         self.leader.work();
         let mut objects = self.api.objects.lock().unwrap();

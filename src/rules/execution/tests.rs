@@ -394,7 +394,7 @@ fn what_the_server_cannot_take_is_tried_for_five_minutes() {
 fn a_command_is_not_begun_or_repeated_after_its_window() {
     // Both ends of the window are included.
     let mut short = apply();
-    short.execution.not_after = second(20);
+    short.execution.limit.not_after = second(20);
     play(
         short,
         [
@@ -610,7 +610,7 @@ fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
 fn a_new_leader_counts_both_ends_of_the_window() {
     for (play_, wanted) in [(recovered_apply(), "replace u1@5"), (recovered_delete(), "delete u1@5")] {
         let mut play_ = play_;
-        play_.execution.began = s(WINDOW - 1);
+        play_.execution.limit.began = s(WINDOW - 1);
         play(play_, [(Reads(WINDOW, Some(object("u1", "5", 1, 1))), wanted)]);
     }
 }
@@ -618,8 +618,8 @@ fn a_new_leader_counts_both_ends_of_the_window() {
 #[test]
 fn a_new_leaders_five_minutes_begin_with_it() {
     let mut play_ = recovered_apply();
-    play_.execution.not_after = second(100_000);
-    play_.execution.began = s(50_000);
+    play_.execution.limit.not_after = second(100_000);
+    play_.execution.limit.began = s(50_000);
     play(
         play_,
         [

@@ -132,11 +132,12 @@ impl Receipt {
         Self { status: Status::Failed, ..Self::refused(stamp, &refusal, true, None) }
     }
 
-    /// Whether the manager is told: of what is not authentic in the inbox it is not, so that nobody with access to
-    /// the folder speaks for a pending command.
+    /// Whether the manager is told: not of what names no command, nor of what is not authentic in the inbox, so
+    /// that nobody with access to the folder speaks for a pending command.
     #[must_use]
     pub fn is_for_the_manager(&self) -> bool {
-        self.source == Source::Gateway || self.reason.is_none_or(Reason::is_of_authentic)
+        let authentic = self.reason.is_none_or(Reason::is_of_authentic);
+        self.command_id.is_some() && (self.source == Source::Gateway || authentic)
     }
 
     /// The same with something for people to read.
