@@ -17,6 +17,7 @@ use std::time::Duration;
 const MOUNT: &str =
     "mount the Secret navin-cluster-agent-identity there, with all five files, readable by the pod";
 const ISSUE: &str = "have the manager issue a new identity, and apply its Secret";
+/// A day, in seconds.
 const DAY_S: i64 = 24 * 60 * 60;
 
 /// What is known then.
