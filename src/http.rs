@@ -9,7 +9,7 @@ mod pem;
 #[cfg(test)]
 mod tests;
 
-pub use pem::{check_issued, check_issuers, check_key_pair, first_certificate};
+pub use pem::{check_issued, check_issuers, check_key_pair, not_after};
 
 use crate::token::TokenFile;
 use limited::Limited;
@@ -22,12 +22,14 @@ use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take, name look-up and handshake included.
+/// How long a name's look-up may take; then, the connection to one of its addresses, the handshake included.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Idle connections are closed at this age, before a firewall may forget them.
 const IDLE_LIMIT: Duration = Duration::from_secs(15);
 /// The limits on connections that everybody has.
 const LIMITS: Limits = Limits { connect: CONNECT_LIMIT, idle: IDLE_LIMIT };
+/// Most idle connections of one client: one thread uses it, for one call at a time, but for a watch beside it.
+const IDLE_MOST: usize = 2;
 /// Largest head of an answer, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
 /// Buffer per connection and direction, in bytes.
@@ -203,11 +205,12 @@ impl HttpsClient {
             .user_agent(concat!("navin-cluster-agent/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .accept_encoding("")
+            .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
             .timeout_send_request(Some(SEND_LIMIT))
             .timeout_send_body(Some(SEND_LIMIT))
-            .max_idle_connections(2)
-            .max_idle_connections_per_host(2)
+            .max_idle_connections(IDLE_MOST)
+            .max_idle_connections_per_host(IDLE_MOST)
             .max_idle_age(limits.idle)
             .max_response_header_size(HEAD_LIMIT)
             .input_buffer_size(BUFFER)

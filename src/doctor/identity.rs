@@ -86,7 +86,7 @@ fn certificate(dir: &Path, now: Timestamp) -> Finding {
     if let Err((name, problem)) = http::check_key_pair(&chain, &key) {
         return Finding::wrong(NAME, format!("{name}: {problem}"), ISSUE);
     }
-    let Some(end) = http::first_certificate(&chain).and_then(|der| certificate::not_after(&der)) else {
+    let Some(end) = http::not_after(&chain, &ca) else {
         return Finding::warning(NAME, "tls.crt: it does not say when it ends", ISSUE);
     };
     let left = end.as_second().saturating_sub(now.as_second());
