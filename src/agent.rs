@@ -139,7 +139,7 @@ fn forward(mut signals: Signals, wake: &SyncSender<Wake>) {
     }
 }
 
-/// Starts a thread whose end, by a panic too, the main thread is told.
+/// Starts a thread whose end the main thread is told.
 fn guarded(name: &'static str, wake: SyncSender<Wake>, body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     let ended = Ended { name, wake };
     let guarded = move || {
@@ -149,7 +149,7 @@ fn guarded(name: &'static str, wake: SyncSender<Wake>, body: Box<dyn FnOnce() + 
     spawn(name, guarded).map(drop)
 }
 
-/// Tells the main thread that a thread has ended, by a panic too.
+/// Tells the main thread that a thread has ended; by a panic too, where that unwinds and does not abort.
 struct Ended {
     name: &'static str,
     wake: SyncSender<Wake>,
