@@ -22,7 +22,7 @@ Options:
   --identity-dir DIR     The agent's identity [default: /etc/navin/identity]
   --kube-api URL, --kube-token-file F, --kube-ca-file F
                          As for 'run'
-  --run-dir DIR          As for 'health' [default: /var/lib/navin/inbox]
+  --run-dir DIR          As for 'health' [default: /var/lib/navin/run]
 
 Exit codes: 0 nothing is wrong (there may be warnings), 1 something is, 64 wrong command line,
 71 the output could not be written.
