@@ -61,7 +61,7 @@ enum Wake {
 
 /// Runs the agent until a signal ends it.
 pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
-    run_by(Arc::new(SystemClock::new()), options)
+    run_by(Arc::new(SystemClock::default()), options)
 }
 
 /// Runs it by this clock, which every thread looks at all the time.
@@ -174,7 +174,7 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     permit.close();
     // Wakes the leader thread; where the channel is full it is awake.
     drop(events.try_send(Event::Leadership));
-    let clock = SystemClock::new();
+    let clock = SystemClock::default();
     loop {
         match woken.recv_timeout(STOP_LIMIT.saturating_sub(clock.monotonic())) {
             Ok(Wake::Ended("leader")) if permit.holds() => permit.leader_has_stopped(),

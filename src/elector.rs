@@ -56,7 +56,16 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, said: Said::default() }
+        Self {
+            kube,
+            clock,
+            permit,
+            leader,
+            me,
+            observer: Observer::default(),
+            held: None,
+            said: Said::default(),
+        }
     }
 
     /// Our `holderIdentity`.

@@ -4,9 +4,9 @@
 //! an open never waits for a writer, every read has a limit, and what is written appears whole or not at
 //! all.
 
+use crate::clock::unpredictable;
 use crate::rules::inbox::receipt_name;
 use jiff::Timestamp;
-use ring::rand::{SecureRandom, SystemRandom};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -81,14 +81,13 @@ pub trait Folder: Send {
 /// A folder of the file system, by its path: one that is removed and made again is the same one.
 pub struct DirFolder {
     path: PathBuf,
-    random: SystemRandom,
 }
 
 impl DirFolder {
     /// The folder at `path`, whether it is there yet or not.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), random: SystemRandom::new() }
+        Self { path: path.to_owned() }
     }
 
     /// Removes what a process that was killed while it wrote has left: our temporary files that have not
@@ -103,17 +102,6 @@ impl DirFolder {
                 drop(self.remove(&name));
             }
         }
-    }
-
-    /// A name that nobody can guess: 128 random bits in hexadecimal.
-    ///
-    /// # Errors
-    ///
-    /// The operating system gives no random bits.
-    pub fn unpredictable(&self) -> io::Result<String> {
-        let mut bytes = [0; 16];
-        self.random.fill(&mut bytes).map_err(|_| io::Error::other("no random bits"))?;
-        Ok(bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")))
     }
 }
 
@@ -169,7 +157,7 @@ impl Folder for DirFolder {
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.path.join(format!(".{}.tmp", self.unpredictable()?));
+        let temporary = self.path.join(format!(".{}.tmp", unpredictable()?));
         let written =
             write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path.join(name)));
         if written.is_err() {

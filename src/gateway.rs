@@ -99,8 +99,8 @@ impl Contact {
         *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until a request that was sent after `sent` was answered 2xx, at most `limit`.
-    fn await_answer(&self, sent: Duration, limit: Duration) {
+    /// Waits until a request that was sent after `sent` (monotonic) was answered 2xx, at most `limit`.
+    pub fn await_answer(&self, sent: Duration, limit: Duration) {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.changed.wait_timeout_while(seen, limit, |seen| seen.answered <= Some(sent)));
     }
@@ -136,7 +136,8 @@ impl Contact {
 pub struct Gateway {
     http: Arc<dyn Http>,
     clock: Arc<dyn Clock>,
-    contact: Arc<Contact>,
+    /// What is known from the answers to whoever asked.
+    pub contact: Arc<Contact>,
 }
 
 #[derive(Deserialize)]
@@ -167,22 +168,6 @@ impl Gateway {
     #[must_use]
     pub fn new(http: Arc<dyn Http>, clock: Arc<dyn Clock>, contact: Arc<Contact>) -> Self {
         Self { http, clock, contact }
-    }
-
-    /// When the last request that was answered 2xx was sent (monotonic), whoever sent it.
-    #[must_use]
-    pub fn answered(&self) -> Option<Duration> {
-        self.contact.answered()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn contact_for_tests(&self) -> &Contact {
-        &self.contact
-    }
-
-    /// Waits until another request than the one of `sent` (monotonic) was answered 2xx, at most `limit`.
-    pub fn await_answer(&self, sent: Duration, limit: Duration) {
-        self.contact.await_answer(sent, limit);
     }
 
     /// Asks for commands and waits up to `wait_s` seconds for one; each envelope keeps its own bytes.

@@ -202,7 +202,7 @@ impl Outbox {
                 // else, this one, and so does silence while others are answered.
                 let this_one = match &error {
                     GatewayError::Failed(_) | GatewayError::Status { status: 429 | 503, .. } => {
-                        self.queue.unanswered(id, self.gateway.answered(), now)
+                        self.queue.unanswered(id, self.gateway.contact.answered(), now)
                     }
                     GatewayError::Status { .. } => true,
                 };

@@ -62,7 +62,7 @@ impl Poller {
                 Polled::Pause(pause) if self.backoff.failures() > 0 => {
                     self.clock.sleep(LEAST.min(pause));
                     // Where a receipt or report got through, commands do too.
-                    self.gateway.await_answer(sent, pause.saturating_sub(LEAST));
+                    self.gateway.contact.await_answer(sent, pause.saturating_sub(LEAST));
                 }
                 Polled::Pause(pause) if pause.is_zero() => {}
                 Polled::Pause(pause) => self.clock.sleep(pause),

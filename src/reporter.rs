@@ -12,7 +12,7 @@ use crate::rules::backoff::Backoff;
 use crate::rules::certificate::is_expiring;
 use crate::rules::json::canonical;
 use crate::rules::link::Link;
-use crate::rules::names::format_time;
+use crate::rules::names::{format_time, hex};
 use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
 use jiff::Timestamp;
@@ -240,5 +240,5 @@ fn set(object: &mut Value, member: &str, value: Value) {
 /// A name for what the inventory holds: SHA-256 of its canonical form, hex.
 fn revision(inventory: &Value) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, canonical(inventory).as_bytes());
-    digest.as_ref().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    hex(digest.as_ref())
 }

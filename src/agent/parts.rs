@@ -2,7 +2,7 @@
 
 use super::{KubeAccess, Options};
 use crate::board::Board;
-use crate::clock::Clock;
+use crate::clock::{Clock, unpredictable};
 use crate::elector::Elector;
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
@@ -144,8 +144,11 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn elector(&self) -> Result<Elector, Fatal> {
-        let random = || format!("{:016x}", self.clock.random());
-        let uid = self.options.pod_uid.clone().unwrap_or_else(random);
+        // Two replicas of one name must not take each other for themselves.
+        let uid = match &self.options.pod_uid {
+            Some(uid) => uid.clone(),
+            None => unpredictable().map_err(|e| Fatal::new(Exit::System, e))?,
+        };
         let pulse = self.pulse("lease", longest_call(&self.identity));
         Ok(Elector::new(
             self.kube(&pulse)?,

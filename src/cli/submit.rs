@@ -1,7 +1,7 @@
 //! `submit`: a command past the manager, through the inbox of the agent in the same container.
 
 use super::{Arguments, Exit, Fatal, print};
-use crate::clock::{Clock, SystemClock};
+use crate::clock::{Clock, SystemClock, unpredictable};
 use crate::files;
 use crate::folder::{DirFolder, Folder};
 use crate::rules::inbox::{STATUS_NAME, Status as Standing, receipt_name};
@@ -86,7 +86,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     let command = files::read_head(&file, limit.saturating_add(1))
         .map_err(|e| Fatal::new(Exit::NoInput, format!("{file}: not readable: {e}")))?;
     let folder = DirFolder::new(Path::new(&dir));
-    let clock = SystemClock::new();
+    let clock = SystemClock::default();
     let submission =
         Submission { dir: &dir, folder: &folder, clock: &clock, wait: Duration::from_secs(wait) };
     submission.run(&command)
@@ -106,7 +106,7 @@ impl Submission<'_> {
             |e: std::io::Error| Fatal::new(Exit::System, format!("{}: not writable: {e}", self.dir));
         // A name of its own, so that no answer to another file is taken for its answer. Whoever can list the
         // folder can write an answer all the same: it is as trustworthy as the folder.
-        let name = format!("submit-{}.json", self.folder.unpredictable().map_err(unwritable)?);
+        let name = format!("submit-{}.json", unpredictable().map_err(unwritable)?);
         self.folder.write(&name, command).map_err(unwritable)?;
         let answer = self.await_receipt(&name);
         // What is left is answered and never read again; nobody is helped by an error about it.
