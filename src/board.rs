@@ -1,13 +1,13 @@
 //! What the reporter shows: put there by the leader (the state, the counts, how each component stands) and
 //! by the watch (what is there).
 
-use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::watch::{Sighting, Status};
 use crate::rules::link::Link;
 use crate::rules::messages::{self, Reason, Receipt};
 use crate::rules::names::ComponentName;
 use crate::rules::state::State;
 use crate::rules::upkeep::Reference;
+use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -10,6 +10,7 @@ use crate::http::{Http, HttpError, Request, Response};
 use crate::leadership::Permit;
 use crate::rules::health::{HEALTH_NAME, Health, Heard, MAX_HEALTH_BYTES, WRITE_EVERY, may_wait};
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Longest wait of a thread that has nothing to do, before it looks again.
-pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 /// What a thread may be late, on a node that is short of everything.
 const SLACK: Duration = Duration::from_secs(30);
 

@@ -155,7 +155,7 @@ pub fn load_signed(dir: &Path) -> Result<(KeyRing, Configuration), IdentityError
     let ring = KeyRing::from_pem(&pem).map_err(|e| wrong(dir, "manager.pem", e.to_string()))?;
     let bytes = read(&dir.join("config.json"))?;
     let config = Configuration::open(&bytes, &ring).map_err(|e| wrong(dir, "config.json", e.to_string()))?;
-    Ok((ring, config))
+    Ok((ring, config.into_value()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, IdentityError> {

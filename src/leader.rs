@@ -20,9 +20,10 @@ use crate::event::{Event, Ticket};
 use crate::gateway::Contact;
 use crate::inbox::Desk;
 use crate::kube::Kube;
-use crate::leadership::{Permit, Tenure};
+use crate::leadership::Permit;
 use crate::notices::{About, Notices};
 use crate::outbox;
+use crate::rules::election::Tenure;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::pace::Pace;
@@ -78,9 +79,14 @@ pub struct World {
 
 struct Delivery {
     envelope: Vec<u8>,
-    source: Source,
     /// Of a file of the inbox, which is answered there.
     ticket: Option<Ticket>,
+}
+
+impl Delivery {
+    fn source(&self) -> Source {
+        if self.ticket.is_some() { Source::Inbox } else { Source::Gateway }
+    }
 }
 
 /// What exists only while this replica leads.
@@ -152,10 +158,10 @@ impl Leader {
                 }
                 self.judge_at = Duration::ZERO;
             }
-            Event::Delivered { envelopes, source, taken } => {
+            Event::Delivered { envelopes, taken } => {
                 self.judge_at = Duration::ZERO;
                 for envelope in envelopes {
-                    self.enqueue(Delivery { envelope, source, ticket: None });
+                    self.enqueue(Delivery { envelope, ticket: None });
                 }
                 drop(taken);
             }

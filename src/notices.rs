@@ -2,12 +2,12 @@
 //! own. What repeats is counted, not repeated; what cannot be posted is dropped, since the log has it too.
 
 use crate::clock::Clock;
-use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::events::{self, Event};
 use crate::kube::{Kube, KubeError};
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::names::format_time;
 use crate::rules::notices::{Ration, WRITES, cut, gather};
+use crate::threads::LONGEST_WAIT;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;

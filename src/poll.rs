@@ -6,7 +6,6 @@ use crate::gateway::Gateway;
 use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
-use crate::rules::messages::Source;
 use crate::rules::said::Said;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -74,7 +73,7 @@ impl Poller {
     /// Blocks while the leader is busy: nothing more is fetched than can be taken.
     fn hand_over(&self, envelopes: Vec<Vec<u8>>) {
         let (taken, wait) = sync_channel(0);
-        if self.leader.send(Event::Delivered { envelopes, source: Source::Gateway, taken }).is_ok() {
+        if self.leader.send(Event::Delivered { envelopes, taken }).is_ok() {
             // Nothing is ever sent: it ends when the leader lets go of its side.
             let (Ok(()) | Err(_)) = wait.recv();
         }
@@ -143,7 +142,7 @@ mod tests {
             "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
-        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
+        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
         let clock = Arc::new(HandClock::default());
         let contact = Arc::new(Contact::default());
         let mut poller = Poller {

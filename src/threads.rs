@@ -1,7 +1,11 @@
-//! The only place that starts a thread.
+//! The only place that starts a thread, and how long one may be silent.
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
+
+/// Longest wait of a thread that has nothing to do, before it looks again.
+pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
 
 /// Starts a named thread.
 ///

@@ -6,7 +6,7 @@ use super::*;
 use crate::clock::HandClock;
 use crate::event::Filed;
 use crate::folder::Stamp;
-use crate::leadership::Tenure;
+use crate::rules::election::Tenure;
 use crate::rules::inbox::{STATUS_NAME, receipt_name};
 use crate::rules::messages::{Reason, Receipt, Refusal, Source};
 use crate::rules::names::{CommandId, Label, Nonce};

@@ -7,6 +7,7 @@ use super::{Delivery, JUDGE_AGAIN, Leader, World};
 use crate::event::{Filed, Ticket};
 use crate::inbox::{Answer, Reply};
 use crate::notices::About;
+use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::link::Link;
 use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
 use crate::rules::names::Nonce;
@@ -18,6 +19,8 @@ use std::time::Duration;
 
 /// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
 const QUEUE_MOST: usize = 256;
+/// Bytes of deliveries from which on no more are taken, likewise: 16 MiB.
+const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 /// How long the state counts as full after a command was left for lack of room: it is delivered again sooner.
 const LEFT: Duration = Duration::from_secs(30);
 
@@ -46,7 +49,7 @@ impl Leader {
         let Filed { ticket, content } = file;
         let world = &self.world;
         match content {
-            Ok(envelope) => self.enqueue(Delivery { envelope, source: Source::Inbox, ticket: Some(ticket) }),
+            Ok(envelope) => self.enqueue(Delivery { envelope, ticket: Some(ticket) }),
             Err(message) if self.reign.is_some() => {
                 log::warn!("refused unreadable=true source=inbox message={message:?}");
                 let refusal = Refusal { reason: Reason::InvalidEnvelope, message, ids: None };
@@ -60,15 +63,19 @@ impl Leader {
         }
     }
 
-    /// A command that waits already is not queued twice, however often it is delivered.
-    pub(super) fn enqueue(&mut self, delivery: Delivery) {
+    /// A command that waits already is not queued twice, however often it is delivered; of what is too long to be
+    /// one, only as much is kept as shows that.
+    pub(super) fn enqueue(&mut self, mut delivery: Delivery) {
+        delivery.envelope.truncate(MAX_ENVELOPE_BYTES.saturating_add(1));
+        delivery.envelope.shrink_to_fit();
         let same = |waiting: &Delivery| {
             waiting.ticket.is_none() && delivery.ticket.is_none() && waiting.envelope == delivery.envelope
         };
         if self.queue.iter().any(same) {
             return;
         }
-        if self.queue.len() >= QUEUE_MOST {
+        let held: usize = self.queue.iter().map(|waiting| waiting.envelope.len()).sum();
+        if self.queue.len() >= QUEUE_MOST || held >= QUEUE_BYTES {
             self.warn("queue full: commands are left to their sender");
             if let Some(ticket) = delivery.ticket {
                 self.world.desk.reply(ticket, Reply::Later);
@@ -99,7 +106,7 @@ impl Leader {
         };
         batch.next.prune(world.clock.wall(), world.contact.clock_trusted(now));
         // The gateway's commands first.
-        self.queue.make_contiguous().sort_by_key(|delivery| delivery.source == Source::Inbox);
+        self.queue.make_contiguous().sort_by_key(|delivery| delivery.ticket.is_some());
         for delivery in self.queue.drain(..) {
             // The file was taken back or rewritten since: nobody wants it begun.
             if delivery.ticket.is_some_and(|ticket| !world.desk.is_open(ticket)) {
@@ -154,7 +161,7 @@ impl Batch {
         match verdict::judge(&delivery.envelope, &world.trust, &self.next, link, wall) {
             Verdict::Run(accepted) => {
                 self.reply(delivery.ticket, || FileReply::UnderWay(accepted.command.value().nonce.clone()));
-                self.accept(&accepted, delivery.source, now);
+                self.accept(&accepted, delivery.source(), now);
             }
             Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery, now),
             Verdict::UnderWay(nonce) => {
@@ -197,7 +204,7 @@ impl Batch {
     }
 
     fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery, now: Duration) {
-        let (source, ticket) = (delivery.source, delivery.ticket);
+        let (source, ticket) = (delivery.source(), delivery.ticket);
         let Refused { refusal, record, original } = refused;
         let reason = refusal.reason;
         let digest = ring::digest::digest(&ring::digest::SHA256, &delivery.envelope);

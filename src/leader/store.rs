@@ -5,8 +5,8 @@
 
 use super::World;
 use crate::kube::{KubeError, Object, state as configmap};
-use crate::leadership::Tenure;
 use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::election::{LeaseRecord, Tenure};
 use crate::rules::said::Said;
 use crate::rules::state::State;
 use std::sync::Arc;
@@ -231,7 +231,7 @@ pub(super) fn lease_read(world: &World, tenure: &Tenure) -> Result<bool, Stop> {
 pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     may_act(world, tenure)?;
     match crate::kube::lease::get(&world.kube) {
-        Ok(lease) if tenure.holds(&lease) => may_act(world, tenure),
+        Ok(lease) if tenure.owns(&LeaseRecord::read(&lease.0)) => may_act(world, tenure),
         Ok(_) | Err(KubeError::NotFound(_)) => Err(Stop::Deposed),
         Err(error) => {
             log::warn!("lease unreadable before a write: error={:?}", error.to_string());

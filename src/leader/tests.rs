@@ -127,7 +127,7 @@ impl Bench {
             "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
-        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
+        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
         let api = Arc::new(with_lease());
         let clock = Arc::clone(&api.clock);
         let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
@@ -174,9 +174,12 @@ impl Bench {
     }
 
     fn deliver(&mut self, envelope: &Value) {
+        self.deliver_bytes(envelope.to_string().into_bytes());
+    }
+
+    fn deliver_bytes(&mut self, envelope: Vec<u8>) {
         let (taken, _wait) = sync_channel(0);
-        let envelopes = vec![envelope.to_string().into_bytes()];
-        self.leader.handle(Event::Delivered { envelopes, source: Source::Gateway, taken });
+        self.leader.handle(Event::Delivered { envelopes: vec![envelope], taken });
     }
 
     /// What became of the files, in words.

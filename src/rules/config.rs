@@ -1,8 +1,8 @@
 //! The configuration of the agent, signed by the manager. CONTRACT section 3.
 
-use super::envelope::{Fault, KeyRing, open_configuration};
+use super::envelope::{self, Fault, KeyRing, Verified};
 use super::form::{FormError, Members, expected};
-use super::json::MAX_NUMBER;
+use super::json::{MAX_ENVELOPE_BYTES, MAX_NUMBER};
 use super::names::{IdentityId, Label};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -50,16 +50,14 @@ impl Configuration {
     /// Opens `config.json`.
     ///
     /// # Errors
-    /// One phrase that names the member and what was expected.
-    pub fn open(bytes: &[u8], ring: &KeyRing) -> Result<Self, ConfigError> {
-        match open_configuration(bytes, ring) {
-            Ok(verified) => Ok(verified.into_value()),
-            Err(fault) => Err(ConfigError(fault)),
-        }
+    /// The first check that failed, which names the member and what was expected.
+    pub fn open(bytes: &[u8], ring: &KeyRing) -> Result<Verified<Self>, Fault> {
+        let opened = envelope::open(bytes, MAX_ENVELOPE_BYTES, ring, Self::from_payload);
+        opened.map_err(|rejected| rejected.fault)
     }
 
     /// Reads the payload of a configuration.
-    pub(super) fn from_payload(payload: &Value) -> Result<Self, FormError> {
+    fn from_payload(payload: &Value) -> Result<Self, FormError> {
         let mut members = Members::of("payload", payload)?;
         members.constant("payload.type", CONFIGURATION_TYPE)?;
         let configuration = Self {
@@ -108,17 +106,6 @@ impl Configuration {
 
 fn label(members: &mut Members<'_>, member: &'static str) -> Result<Label, FormError> {
     Label::parse(members.text(member)?).ok_or_else(|| expected(member, "an RFC 1123 label"))
-}
-
-/// Why a configuration is refused: one phrase, such as
-/// `payload.lease_duration_s: expected 3 to 300, found 2`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConfigError(pub Fault);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
 }
 
 /// `https://host[:port]`: no other scheme, no path, query, fragment or user info. CONTRACT section 3.

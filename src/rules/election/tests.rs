@@ -22,6 +22,12 @@ fn lease(holder: &str, transitions: u32, version: &str) -> LeaseRecord {
     }
 }
 
+fn held(renewed: Duration) -> Hold {
+    let (holder, lease_uid) = (me().holder, "u".into());
+    let tenure = Tenure { holder, transitions: 7, lease_uid, first_start: false, since: s(90) };
+    Hold { tenure: Arc::new(tenure), renewed }
+}
+
 fn seen(record: Option<LeaseRecord>, now: Duration) -> Observer {
     let mut observer = Observer::default();
     observer.observe(record, now);
@@ -73,7 +79,7 @@ fn a_take_without_an_answer_is_taken_again_with_transitions_raised_again() {
 #[test]
 fn a_hold_is_renewed_every_third_and_given_up_after_two() {
     let observer = seen(Some(lease("a_1", 7, "1")), s(0));
-    let hold = Hold { uid: "u".into(), transitions: 7, renewed: s(100) };
+    let hold = held(s(100));
     for (now, wanted) in [
         (100, Action::Wait(s(5))),
         (104, Action::Wait(s(1))),
@@ -89,7 +95,7 @@ fn a_hold_is_renewed_every_third_and_given_up_after_two() {
 
 #[test]
 fn a_hold_ends_when_the_lease_is_anothers_gone_made_anew_or_taken_again() {
-    let hold = Hold { uid: "u".into(), transitions: 7, renewed: s(100) };
+    let hold = held(s(100));
     let anew = LeaseRecord { uid: "v".into(), ..lease("a_1", 7, "1") };
     for record in
         [None, Some(lease("b_1", 8, "1")), Some(lease("", 7, "1")), Some(lease("a_1", 8, "1")), Some(anew)]

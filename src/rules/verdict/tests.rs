@@ -13,7 +13,7 @@ const NOON: &str = "2026-11-30T12:00:00Z";
 fn trust(pem: &str) -> Trust {
     let vectors = vectors::load("envelopes.json");
     let ring = KeyRing::from_pem(vectors["manager_pem"].as_str().unwrap()).unwrap();
-    let config = Configuration::open(vectors["config"].to_string().as_bytes(), &ring).unwrap();
+    let config = Configuration::open(vectors["config"].to_string().as_bytes(), &ring).unwrap().into_value();
     Trust { ring: KeyRing::from_pem(pem).unwrap(), config }
 }
 

@@ -10,7 +10,8 @@
 
 use crate::keys::{OWN_TRUST, VECTORS_TRUST, sign, was_signed};
 use jiff::Timestamp;
-use navin_cluster_agent::rules::envelope::{Verified, open_command, open_configuration, reopen_command};
+use navin_cluster_agent::rules::config::Configuration;
+use navin_cluster_agent::rules::envelope::{Verified, open_command, reopen_command};
 use navin_cluster_agent::rules::json::{MAX_ENVELOPE_BYTES, parse};
 use navin_cluster_agent::rules::link::Link;
 use navin_cluster_agent::rules::messages::{Command, Reason, Receipt, Refusal, Source, Stamp};
@@ -36,7 +37,7 @@ pub fn opens_only_what_was_signed(bytes: &[u8]) {
         Ok(opened) => assert!(was_signed(opened.envelope()), "a forgery was opened"),
         Err(refusal) => readable(&Refused { refusal, record: None, original: None }),
     }
-    if let Ok(opened) = open_configuration(bytes, &trust.ring) {
+    if let Ok(opened) = Configuration::open(bytes, &trust.ring) {
         assert!(was_signed(opened.envelope()), "a forged configuration was opened");
     }
 }
@@ -56,7 +57,7 @@ fn signed(payload: &Value, bytes: &[u8]) {
         return;
     };
     assert_eq!(opened.envelope(), &envelope, "opened as something else");
-    assert!(open_configuration(&wire, &trust.ring).is_err(), "a command opened as a configuration");
+    assert!(Configuration::open(&wire, &trust.ring).is_err(), "a command opened as a configuration");
     assert!(reopen_command(opened.envelope(), &trust.ring).is_ok_and(|again| again == opened));
     flipped(&wire, &envelope, bytes);
     for link in [Link::Online, Link::Offline, Link::Connecting] {

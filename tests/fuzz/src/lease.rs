@@ -5,9 +5,10 @@
 //! - A number of transitions that is written fits into the API's, and is another than what was read.
 //! - A hold of our own is given up where the Lease is another's, and is never renewed after two thirds of its term.
 
-use navin_cluster_agent::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer};
+use navin_cluster_agent::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, Tenure};
 use navin_cluster_agent::rules::json::parse_foreign;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Larger than any text here.
@@ -47,7 +48,14 @@ fn taken(lease: &Value, record: &LeaseRecord, me: &Candidate) {
 
 fn held(record: &LeaseRecord, me: &Candidate) {
     let (sent, s) = (Duration::from_secs(100), Duration::from_secs);
-    let hold = Hold { uid: record.uid.clone(), transitions: record.transitions, renewed: sent };
+    let tenure = Tenure {
+        holder: me.holder.clone(),
+        transitions: record.transitions,
+        lease_uid: record.uid.clone(),
+        first_start: false,
+        since: sent,
+    };
+    let hold = Hold { tenure: Arc::new(tenure), renewed: sent };
     let mut observer = Observer::default();
     observer.observe(Some(record.clone()), sent);
     for (passed, ours) in
