@@ -3,6 +3,8 @@
 //! Lease arithmetic uses [`Clock::monotonic`] alone; validity windows use [`Clock::wall`]. A step of the
 //! wall clock therefore never makes a leader.
 
+#![expect(clippy::disallowed_methods, reason = "the only clock")]
+
 use crate::files;
 use crate::rules::names::hex;
 use jiff::Timestamp;
@@ -24,6 +26,12 @@ pub trait Clock: Send + Sync {
     fn sleep(&self, pause: Duration);
     /// Random bits for jitter and for names that only should not meet; zeros where there are none to be had.
     fn random(&self) -> u64;
+}
+
+/// The wall clock of the operating system, where no [`Clock`] is at hand.
+#[must_use]
+pub fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 /// Time since this machine started, the same for all processes; `None` where it cannot be read.
@@ -60,7 +68,7 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn wall(&self) -> Timestamp {
-        Timestamp::now()
+        now()
     }
 
     fn monotonic(&self) -> Duration {

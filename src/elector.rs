@@ -118,7 +118,7 @@ impl Elector {
     }
 
     fn retry(&self) -> Duration {
-        self.me.duration / RETRIES
+        self.me.duration.checked_div(RETRIES).unwrap_or(LOOK)
     }
 
     fn look(&self) -> Duration {
@@ -251,7 +251,10 @@ impl Elector {
                 // Where there is no such namespace either, a Lease is not found however often it is made.
                 match error {
                     KubeError::Refused { .. } | KubeError::NotFound(_) => self.look(),
-                    _ => self.retry(),
+                    KubeError::Conflict(_)
+                    | KubeError::Gone(_)
+                    | KubeError::Unavailable { .. }
+                    | KubeError::Unanswered { .. } => self.retry(),
                 }
             }
         }

@@ -31,7 +31,10 @@ pub enum Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        // The discriminants are the codes, and bytes: nothing is cut.
+        #[expect(
+            clippy::as_conversions,
+            reason = "the discriminants are the codes, and bytes: nothing is cut"
+        )]
         Self::from(exit as u8)
     }
 }

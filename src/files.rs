@@ -1,5 +1,7 @@
 //! Bounded reads of files, and the replacement of one. With `folder`, the only place where the agent opens one.
 
+#![expect(clippy::disallowed_methods, reason = "opens files, and bounds what is read of them")]
+
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -4,6 +4,8 @@
 //! an open never waits for a writer, every read has a limit, and what is written appears whole or not at
 //! all.
 
+#![expect(clippy::disallowed_methods, reason = "opens files, and bounds what is read of them")]
+
 use crate::clock::unpredictable;
 use crate::rules::inbox::receipt_name;
 use jiff::Timestamp;

@@ -266,26 +266,32 @@ impl Http for HttpsClient {
 /// Sorts ureq's errors by whether the request can have reached the server.
 fn sort_error(error: &ureq::Error) -> HttpError {
     let text = error.to_string();
-    match error {
+    let unsent = matches!(
+        error,
         ureq::Error::HostNotFound
-        | ureq::Error::ConnectionFailed
-        | ureq::Error::Tls(_)
-        | ureq::Error::BadUri(_)
-        | ureq::Error::Http(_)
-        | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => HttpError::Unsent(text),
-        ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused || is_before_sending(e) => {
-            HttpError::Unsent(text)
-        }
-        _ => HttpError::Unanswered(text),
+            | ureq::Error::ConnectionFailed
+            | ureq::Error::Tls(_)
+            | ureq::Error::BadUri(_)
+            | ureq::Error::Http(_)
+            | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect)
+    );
+    // Whatever else ureq may have by then may come after the sending.
+    if unsent || matches!(error, ureq::Error::Io(e) if is_before_sending(e)) {
+        HttpError::Unsent(text)
+    } else {
+        HttpError::Unanswered(text)
     }
 }
 
-/// Whether there was no address, or a server that is not the one wanted: nothing is sent before both are there.
+/// Whether there was no address, no listener, or a server that is not the one wanted: nothing is sent before both are there.
 fn is_before_sending(error: &io::Error) -> bool {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_)) => true,
         Some(_) => false,
         // std has no kind for it.
-        None => error.to_string().starts_with("failed to lookup address information"),
+        None => {
+            error.kind() == io::ErrorKind::ConnectionRefused
+                || error.to_string().starts_with("failed to lookup address information")
+        }
     }
 }

@@ -219,7 +219,11 @@ impl Leader {
                 }
                 let pause = match stop {
                     Stop::Unavailable { told: Some(told), .. } => told.max(RETAKE),
-                    _ => RETAKE,
+                    Stop::Deposed
+                    | Stop::StateChanged(_)
+                    | Stop::Unusable(_)
+                    | Stop::Unavailable { told: None, .. }
+                    | Stop::HandOver => RETAKE,
                 };
                 self.retake_at = self.world.clock.monotonic().saturating_add(pause);
                 pause.min(IDLE)

@@ -1,5 +1,7 @@
 //! The only place that starts a thread, and how long one may be silent.
 
+#![expect(clippy::disallowed_methods, reason = "the only place that starts a thread")]
+
 use std::io;
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;

@@ -22,6 +22,7 @@ use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
 use crate::rotation::Rotation;
 use crate::rules::backoff::Backoff;
+use crate::rules::election::third;
 use crate::rules::said::Said;
 use crate::watch::{self, Watcher};
 use std::cell::{Cell, RefCell};
@@ -105,7 +106,7 @@ impl<'a> Parts<'a> {
         let client = HttpsClient::new(url, &tls, Some(token.clone()))
             .map_err(|e| Fatal::new(Exit::Config, format!("{}: {e}", ca.display())))?;
         let config = &self.identity.config;
-        Ok(Kube::new(pulse.over(Arc::new(client)), config.namespace.as_str(), config.lease_duration() / 3))
+        Ok(Kube::new(pulse.over(Arc::new(client)), config.namespace.as_str(), third(config.lease_duration())))
     }
 
     /// A client of the gateway with connections of its own.
@@ -254,7 +255,7 @@ impl<'a> Parts<'a> {
 
 /// The longest call of a thread that reads and writes single objects, and the longest pause of the lease thread.
 fn longest_call(identity: &Identity) -> Duration {
-    (identity.config.lease_duration() / 3).saturating_add(Duration::from_secs(1))
+    third(identity.config.lease_duration()).saturating_add(Duration::from_secs(1))
 }
 
 fn check_namespace(options: &Options, identity: &Identity) -> Result<(), Fatal> {

@@ -3,8 +3,8 @@
 use super::health::RUN_DIR;
 use super::run::{environment, kube_access, mounted_namespace};
 use super::{Arguments, Exit, Fatal, print, print_bytes, version};
+use crate::clock;
 use crate::doctor::{Examination, Options};
-use jiff::Timestamp;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -51,7 +51,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
         run_dir: PathBuf::from(run_dir.unwrap_or_else(|| RUN_DIR.to_owned())),
     });
-    let now = Timestamp::now();
+    let now = clock::now();
     if bundle {
         print_bytes(&examination.to_bundle(&version::text(), now))?;
     } else if json {

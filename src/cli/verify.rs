@@ -1,6 +1,7 @@
 //! `verify`: the verdict on a command file, without a cluster.
 
 use super::{Arguments, Exit, Fatal, print};
+use crate::clock;
 use crate::files;
 use crate::identity::{self, DEFAULT_DIR};
 use crate::rules::json::MAX_ENVELOPE_BYTES;
@@ -37,7 +38,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         Some(text) => parse_time(&text).ok_or_else(|| {
             Fatal::new(Exit::Usage, format!("--at {text}: expected a time such as 2026-01-31T12:00:00Z"))
         })?,
-        None => Timestamp::now(),
+        None => clock::now(),
     };
     let Some(file) = arguments.word() else {
         return Err(Fatal::new(Exit::Usage, "verify: expected FILE, or - for standard input (see --help)"));

@@ -2,6 +2,7 @@
 
 use super::{Examination, Finding, Options, evidence, rights};
 use crate::agent::KubeAccess;
+use crate::clock;
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{HttpsClient, TlsFiles};
 use crate::kube::review::{self, Right};
@@ -36,7 +37,7 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
     };
     permissions(&kube, found);
     found.add(crd(&kube));
-    let now = Timestamp::now().as_millisecond().saturating_add(offset.unwrap_or(0));
+    let now = clock::now().as_millisecond().saturating_add(offset.unwrap_or(0));
     let led = match leases::get(&kube) {
         Ok(object) => {
             found.lease = Some(evidence::lease(&object.0));
@@ -87,7 +88,7 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
     let kube = Kube::new(Arc::new(client), namespace.unwrap_or_default(), LIMIT);
     match review::version(&kube) {
         Ok((version, date)) => {
-            let now = Timestamp::now().as_millisecond();
+            let now = clock::now().as_millisecond();
             let offset =
                 date.as_deref().and_then(http_date).map(|date| date.as_millisecond().saturating_sub(now));
             match namespace {

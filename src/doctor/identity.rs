@@ -2,6 +2,7 @@
 //! the clock.
 
 use super::{Examination, Finding, Options};
+use crate::clock;
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http;
 use crate::identity::{FILES, Identity, load_signed};
@@ -40,7 +41,7 @@ pub(super) fn examine(options: &Options, found: &mut Examination) -> Known {
         }
         Err(error) => found.add(Finding::wrong("configuration", error.to_string(), ISSUE)),
     }
-    found.add(certificate(dir, Timestamp::now()));
+    found.add(certificate(dir, clock::now()));
     known.identity = Identity::load(dir).ok();
     known
 }

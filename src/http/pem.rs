@@ -85,12 +85,11 @@ fn issuers(pem: &[u8]) -> Result<RootCertStore, String> {
 ///
 /// What is wrong with it.
 pub fn check_issued(chain: &[u8], ca: &[u8], now: Duration) -> Result<(), String> {
-    verify(chain, ca, now).map_err(|error| match error {
+    verify(chain, ca, now).map_err(|error| {
         // A CA that was made anew under the same name has another key.
-        rustls::Error::InvalidCertificate(
-            CertificateError::UnknownIssuer | CertificateError::BadSignature,
-        ) => "not given by an issuer in ca.crt".to_owned(),
-        error => error.to_string(),
+        let foreign = [CertificateError::UnknownIssuer, CertificateError::BadSignature];
+        let foreign = foreign.map(rustls::Error::InvalidCertificate).contains(&error);
+        if foreign { "not given by an issuer in ca.crt".to_owned() } else { error.to_string() }
     })
 }
 

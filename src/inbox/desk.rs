@@ -30,7 +30,10 @@ impl Answer {
         if let (Some(inventory), Some(Value::Object(result))) = (&self.inventory, receipt.get_mut("result")) {
             let mut part = json!({ "inventory": **inventory });
             fit(&mut part, LIMIT);
-            result.insert("inventory".to_owned(), part["inventory"].take());
+            result.insert(
+                "inventory".to_owned(),
+                part.get_mut("inventory").map(Value::take).unwrap_or_default(),
+            );
         }
         format!("{receipt}\n")
     }

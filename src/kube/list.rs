@@ -64,11 +64,15 @@ struct PageMetadata {
 /// Reads the list at `path`; begins anew where its continue token expires, and with smaller pages where one is
 /// too large.
 pub(super) fn all<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Result<Whole<T>, ListError> {
-    let (mut page, mut restarts) = (PAGE, 0);
+    let (mut page, mut restarts) = (PAGE, 0_u32);
     loop {
         match once(kube, path, page) {
-            Err(ListError::Kube(KubeError::Gone(_))) if restarts < RESTARTS => restarts += 1,
-            Err(ListError::PageTooLarge) if page > 1 => page = (page / PAGE_SHRINKS).max(1),
+            Err(ListError::Kube(KubeError::Gone(_))) if restarts < RESTARTS => {
+                restarts = restarts.saturating_add(1);
+            }
+            Err(ListError::PageTooLarge) if page > 1 => {
+                page = page.checked_div(PAGE_SHRINKS).unwrap_or(1).max(1);
+            }
             Err(ListError::PageTooLarge) => return Err(ListError::TooLarge),
             result => return result,
         }
