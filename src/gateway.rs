@@ -9,12 +9,13 @@ use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::backoff::{http_date, retry_after};
 use crate::rules::json::parse_foreign;
 use crate::rules::messages::Receipt;
+use crate::threads::Shared;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Limit on a receipt's or report's exchange.
@@ -78,10 +79,7 @@ impl From<HttpError> for GatewayError {
 
 /// What is known of the manager from its answers; shared by the threads.
 #[derive(Default)]
-pub struct Contact {
-    seen: Mutex<Seen>,
-    changed: Condvar,
-}
+pub struct Contact(Shared<Seen>);
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
@@ -90,43 +88,33 @@ struct Seen {
 }
 
 impl Contact {
-    fn update(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
-    }
-
-    fn seen(&self) -> Seen {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Waits until a request that was sent after `sent` (monotonic) was answered 2xx, at most `limit`.
     pub fn await_answer(&self, sent: Duration, limit: Duration) {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_timeout_while(seen, limit, |seen| seen.answered <= Some(sent)));
+        self.0.wait_while(limit, |seen| seen.answered <= Some(sent));
     }
 
     /// A request that was sent then (monotonic) was answered 2xx.
     #[cfg(test)]
     pub(crate) fn note_answered(&self, sent: Duration) {
-        self.update(|seen| seen.answered = seen.answered.max(Some(sent)));
+        self.0.tell(|seen| seen.answered = seen.answered.max(Some(sent)));
     }
 
     /// When the last request that was answered 2xx was sent (monotonic).
     #[must_use]
     pub fn answered(&self) -> Option<Duration> {
-        self.seen().answered
+        self.0.lock().answered
     }
 
     /// The gateway's clock less ours, in milliseconds, as last seen.
     #[must_use]
     pub fn clock_offset_ms(&self) -> Option<i64> {
-        self.seen().offset.map(|(offset, _)| offset)
+        self.0.lock().offset.map(|(offset, _)| offset)
     }
 
     /// Whether the gateway's `Date` of the last minute is within 60 s of our clock.
     #[must_use]
     pub fn clock_trusted(&self, now: Duration) -> bool {
-        self.seen().offset.is_some_and(|(offset, at)| {
+        self.0.lock().offset.is_some_and(|(offset, at)| {
             now.saturating_sub(at) <= OFFSET_AGE && offset.abs() <= OFFSET_TRUSTED
         })
     }
@@ -235,7 +223,7 @@ impl Gateway {
 
     fn note_answer(&self, sent: Duration, date: Option<&str>) {
         let offset = date.and_then(|date| self.offset(date));
-        self.contact.update(|seen| {
+        self.contact.0.tell(|seen| {
             seen.answered = seen.answered.max(Some(sent));
             if let Some(offset) = offset {
                 seen.offset = Some((offset, self.clock.monotonic()));

@@ -7,6 +7,7 @@ use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -16,8 +17,6 @@ const LEAST: Duration = Duration::from_secs(1);
 /// Least time between two polls that brought something: a gateway that answers the same again and again at
 /// once is asked no faster, and a burst of a thousand commands takes three seconds longer.
 const AFTER_COMMANDS: Duration = Duration::from_millis(200);
-/// Longest wait for the leadership before it is looked for again.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// What a poll led to.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,7 +52,7 @@ impl Poller {
     pub fn run(mut self) {
         while !self.permit.closing() {
             if self.permit.tenure(self.clock.monotonic()).is_none() {
-                self.permit.wait(IDLE);
+                self.permit.wait(LONGEST_WAIT);
                 continue;
             }
             let sent = self.clock.monotonic();

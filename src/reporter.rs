@@ -15,6 +15,7 @@ use crate::rules::link::Link;
 use crate::rules::names::{format_time, hex};
 use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
+use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,8 +24,6 @@ use std::time::Duration;
 
 /// Least time between two reports for a change of a component's status.
 const LEAST: Duration = Duration::from_secs(5);
-/// Longest sleep.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// The reporting side.
 pub struct Reporter {
@@ -77,7 +76,7 @@ impl Reporter {
     pub fn run(mut self) {
         loop {
             let pause = self.step();
-            self.board.wait(pause);
+            self.board.shown.wait(pause);
         }
     }
 
@@ -86,7 +85,7 @@ impl Reporter {
         let shown = self.board.take();
         let now = self.clock.monotonic();
         let Some((wall, since, state)) = shown.reign.clone() else {
-            return IDLE;
+            return LONGEST_WAIT;
         };
         if self.progress.tenure_since.replace(since) != Some(since) {
             self.progress.due = Duration::ZERO;

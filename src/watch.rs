@@ -10,6 +10,7 @@ use crate::kube::watch::{self, Change, Failure};
 use crate::leadership::Permit;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -29,8 +30,6 @@ const LEAST: Duration = Duration::from_secs(5);
 const WORKED: Duration = Duration::from_secs(10);
 /// Least time from one watch to the next.
 const SHORT: Duration = Duration::from_secs(1);
-/// Longest wait for the leadership before it is looked for again.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// The watching side.
 pub struct Watcher {
@@ -73,7 +72,7 @@ impl Watcher {
         while !self.permit.closing() {
             if !self.leads() {
                 self.not_leading();
-                self.permit.wait(IDLE);
+                self.permit.wait(LONGEST_WAIT);
                 continue;
             }
             let pause = self.step();

@@ -9,6 +9,7 @@ use crate::rules::names::{Label, Nonce};
 use crate::rules::vectors::{apply, sign, test_pem};
 use serde_json::{Value, json};
 use std::io::Cursor;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 #[derive(Default)]
