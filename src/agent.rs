@@ -27,6 +27,8 @@ use std::time::Duration;
 
 /// Events that wait for the leader thread; a producer blocks when it is full.
 const EVENTS: usize = 64;
+/// Ends of threads and signals that wait for the main thread, which goes by the first; more are not told.
+const WAKES: usize = 8;
 /// How long the ending may take before the process ends anyway.
 const STOP_LIMIT: Duration = Duration::from_millis(4_500);
 
@@ -84,7 +86,7 @@ fn run_by(clock: Arc<dyn Clock>, options: &Options) -> Result<Exit, Fatal> {
     let heart = parts.heart();
 
     parts.announce(elector.holder());
-    let (wake, woken) = sync_channel(8);
+    let (wake, woken) = sync_channel(WAKES);
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
         guarded(name, wake.clone(), body).map_err(system("thread"))
     };

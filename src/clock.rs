@@ -14,7 +14,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Largest `/proc/uptime`, in bytes.
-const UPTIME_BYTES: u64 = 128;
+const UPTIME_BYTES: usize = 128;
 
 /// Time and chance, as the agent sees them.
 pub trait Clock: Send + Sync {

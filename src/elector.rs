@@ -159,7 +159,9 @@ impl Elector {
             Err(error) => {
                 self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
-                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
+                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) =
+                    (&error, lease::get(&self.kube))
+                {
                     self.observe(found.as_ref());
                     if let Some(lease) = found {
                         held.lease = lease;
@@ -172,7 +174,7 @@ impl Elector {
     }
 
     fn follow(&mut self) -> Duration {
-        let found = match self.read() {
+        let found = match lease::get(&self.kube) {
             Ok(found) => found,
             Err(error) => {
                 self.trouble("lease unreadable", &error);
@@ -306,14 +308,6 @@ impl Elector {
             transitions,
             acquire_time,
             renew_time,
-        }
-    }
-
-    fn read(&self) -> Result<Option<Object>, KubeError> {
-        match lease::get(&self.kube) {
-            Ok(lease) => Ok(Some(lease)),
-            Err(KubeError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 

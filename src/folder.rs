@@ -7,10 +7,11 @@
 #![expect(clippy::disallowed_methods, reason = "opens files, and bounds what is read of them")]
 
 use crate::clock::unpredictable;
+use crate::files::bounded;
 use crate::rules::inbox::receipt_name;
 use jiff::Timestamp;
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub struct Stamp {
     /// Device and inode.
     pub file: (u64, u64),
     /// In bytes.
-    pub size: u64,
+    pub size: usize,
 }
 
 /// A name in the folder.
@@ -63,7 +64,7 @@ pub trait Folder: Send {
     /// # Errors
     ///
     /// What the operating system says.
-    fn read(&self, entry: &Entry, limit: u64) -> io::Result<Option<Vec<u8>>>;
+    fn read(&self, entry: &Entry, limit: usize) -> io::Result<Option<Vec<u8>>>;
 
     /// Writes a file so that its name never has a part of it, in place of what has that name.
     ///
@@ -137,7 +138,7 @@ impl Folder for DirFolder {
         Some(entry(name.to_owned(), &metadata))
     }
 
-    fn read(&self, seen: &Entry, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, seen: &Entry, limit: usize) -> io::Result<Option<Vec<u8>>> {
         // NONBLOCK: to open a FIFO would wait for its writer. NOCTTY: nor does a terminal become ours.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(&seen.name));
@@ -153,8 +154,7 @@ impl Folder for DirFolder {
         if !unchanged(&file)? || seen.unreadable.is_some() {
             return Ok(None);
         }
-        let mut bytes = Vec::new();
-        (&mut file).take(limit).read_to_end(&mut bytes)?;
+        let bytes = bounded(&mut file, limit)?;
         Ok(unchanged(&file)?.then_some(bytes))
     }
 
@@ -203,7 +203,7 @@ fn entry(name: String, metadata: &Metadata) -> Entry {
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         changed: (metadata.ctime(), metadata.ctime_nsec()),
         file: (metadata.dev(), metadata.ino()),
-        size: metadata.len(),
+        size: usize::try_from(metadata.len()).unwrap_or(usize::MAX),
     };
     Entry { name, stamp, unreadable }
 }

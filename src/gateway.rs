@@ -1,4 +1,7 @@
 //! The manager's gateway (CONTRACT section 4): poll, receipt, report.
+//!
+//! Every body has its limit. What is not 200 with the contract's shape is a failure, and nothing but that makes us online.
+//! Its `Date` counts for nothing but whether records may be dropped, and for what people are told.
 
 mod probe;
 
@@ -23,11 +26,11 @@ const POST_LIMIT: Duration = Duration::from_secs(30);
 /// How much longer than the asked wait a poll may take.
 const POLL_SLACK: Duration = Duration::from_secs(15);
 /// Largest answer to a poll, in bytes: 4 MiB of envelopes, and what is around them.
-const POLL_BYTES: u64 = 5 * 1024 * 1024;
+const POLL_BYTES: usize = 5 * 1024 * 1024;
 /// Largest answer to anything else, in bytes.
-const ANSWER_BYTES: u64 = 64 * 1024;
-/// Largest error body that is read, in bytes.
-const ERROR_BYTES: usize = 64 * 1024;
+const ANSWER_BYTES: usize = 64 * 1024;
+/// Longest code of an error that is kept, in characters.
+const CODE_CHARS: usize = 64;
 /// Most envelopes in one answer.
 const POLL_MOST: usize = 64;
 /// How old a reading of the gateway's clock may be to count as trusted.
@@ -38,7 +41,7 @@ const OFFSET_TRUSTED: i64 = 60_000;
 /// Why a call to the gateway did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayError {
-    /// An answer other than 2xx.
+    /// An answer other than 200.
     Status {
         /// The HTTP status.
         status: u16,
@@ -88,18 +91,18 @@ struct Seen {
 }
 
 impl Contact {
-    /// Waits until a request that was sent after `sent` (monotonic) was answered 2xx, at most `limit`.
+    /// Waits until a request that was sent after `sent` (monotonic) was answered 200, at most `limit`.
     pub fn await_answer(&self, sent: Duration, limit: Duration) {
         self.0.wait_while(limit, |seen| seen.answered <= Some(sent));
     }
 
-    /// A request that was sent then (monotonic) was answered 2xx.
+    /// A request that was sent then (monotonic) was answered 200.
     #[cfg(test)]
     pub(crate) fn note_answered(&self, sent: Duration) {
         self.0.tell(|seen| seen.answered = seen.answered.max(Some(sent)));
     }
 
-    /// When the last request that was answered 2xx was sent (monotonic).
+    /// When the last request that was answered 200 was sent (monotonic).
     #[must_use]
     pub fn answered(&self) -> Option<Duration> {
         self.0.lock().answered
@@ -210,7 +213,7 @@ impl Gateway {
         let sent = self.clock.monotonic();
         let response = self.http.send(request)?;
         log::debug!("gateway method={:?} path={} status={}", request.method, request.path, response.status);
-        if !(200..300).contains(&response.status) {
+        if response.status != 200 {
             return Err(refusal(response));
         }
         let date = response.date.clone();
@@ -250,7 +253,37 @@ fn refusal(response: Response) -> GatewayError {
 
 /// `error` of a body that is of the contract's shape, else nothing.
 fn error_code(response: Response) -> String {
-    let body = response.bytes().ok().and_then(|body| parse_foreign(&body, ERROR_BYTES).ok());
+    let body = response.bytes().ok().and_then(|body| parse_foreign(&body, ANSWER_BYTES).ok());
     let code = body.as_ref().and_then(|body| body.get("error")).and_then(Value::as_str).unwrap_or("");
-    code.chars().take(64).collect()
+    code.chars().take(CODE_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::HandClock;
+
+    /// Answers with this status, in the contract's shape.
+    struct Answering(u16);
+
+    impl Http for Answering {
+        fn send(&self, _: &Request) -> Result<Response, HttpError> {
+            let body = Box::new(std::io::Cursor::new(b"{\"commands\":[]}"));
+            Ok(Response { status: self.0, retry_after: None, date: None, body })
+        }
+    }
+
+    #[test]
+    fn no_status_but_200_is_an_answer_of_the_contract() {
+        for status in [200, 201, 202, 204, 206, 299, 304] {
+            let contact = Arc::new(Contact::default());
+            let clock = Arc::new(HandClock::default());
+            let polled = Gateway::new(Arc::new(Answering(status)), clock, Arc::clone(&contact)).poll(0);
+            assert_eq!(
+                (polled.is_ok(), contact.answered().is_some()),
+                (status == 200, status == 200),
+                "{status}"
+            );
+        }
+    }
 }

@@ -62,7 +62,7 @@ pub struct Request {
     /// Limit on the whole exchange, the reading of the body included.
     pub timeout: Duration,
     /// Largest body of the answer, in bytes.
-    pub limit: u64,
+    pub limit: usize,
 }
 
 /// The answer's status, the headers that matter, and its body, still to be read.

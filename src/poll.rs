@@ -1,4 +1,5 @@
-//! The long poll: while this replica leads, asks the gateway for commands and hands them to the leader.
+//! The long poll: while this replica leads, asks the gateway for commands and hands them to the leader. It judges
+//! nothing. Nothing more is fetched before the leader has taken what was, and no answer makes it ask at once again.
 
 use crate::clock::Clock;
 use crate::event::Event;

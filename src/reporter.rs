@@ -25,6 +25,9 @@ use std::time::Duration;
 /// Least time between two reports for a change of a component's status.
 const LEAST: Duration = Duration::from_secs(5);
 
+/// Until the report with the inventory, where the manager has lost the one that it had.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// The reporting side.
 pub struct Reporter {
     /// The API server, with connections of the reporter's own.
@@ -146,7 +149,7 @@ impl Reporter {
                 let again = needed && self.progress.kept.is_some();
                 self.progress.kept = (!needed).then(|| revision.to_owned());
                 let interval = self.identity.get().config.report_interval();
-                if again { Duration::from_secs(1) } else { interval }
+                if again { AGAIN } else { interval }
             }
             Err(error) => {
                 log::debug!("report kept error={error}");

@@ -6,7 +6,7 @@ use crate::board::Board;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::kube::Kube;
-use crate::kube::watch::{self, Change, Failure};
+use crate::kube::watch::{self, Change, Failure, SILENCE};
 use crate::leadership::Permit;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
@@ -21,7 +21,7 @@ const SHORTEST_S: u64 = 240;
 /// See [`SHORTEST_S`].
 const SPREAD_S: u64 = 50;
 /// Longest that a watch is silent before it is dead.
-pub const LONGEST: Duration = Duration::from_secs(SHORTEST_S + SPREAD_S + 10);
+pub const LONGEST: Duration = Duration::from_secs(SHORTEST_S + SPREAD_S).saturating_add(SILENCE);
 /// Age of the list at which a watch is followed by another list.
 const RELIST: Duration = Duration::from_mins(9);
 /// Least time between two lists.

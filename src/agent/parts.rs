@@ -13,7 +13,7 @@ use crate::heartbeat::{Heart, Pulse};
 use crate::http::{HttpsClient, Switch, TlsFiles};
 use crate::identity::{Current, Identity, fingerprint};
 use crate::inbox::{Desk, Inbox};
-use crate::kube::Kube;
+use crate::kube::{self, Kube};
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
 use crate::notices::{Crier, Notices};
@@ -255,7 +255,7 @@ impl<'a> Parts<'a> {
 
 /// The longest call of a thread that reads and writes single objects, and the longest pause of the lease thread.
 fn longest_call(identity: &Identity) -> Duration {
-    third(identity.config.lease_duration()).saturating_add(Duration::from_secs(1))
+    kube::longest_call(third(identity.config.lease_duration()))
 }
 
 fn check_namespace(options: &Options, identity: &Identity) -> Result<(), Fatal> {

@@ -34,7 +34,7 @@ Exit codes: 0 stopped by a signal, 64 wrong command line, 70 a thread ended unex
 ";
 
 /// Largest file with a namespace's name, in bytes.
-const NAMESPACE_BYTES: u64 = 1024;
+const NAMESPACE_BYTES: usize = 1024;
 /// Where a pod finds its ServiceAccount.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 

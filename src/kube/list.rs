@@ -9,7 +9,7 @@ const PAGE: usize = 500;
 /// How much smaller pages are after one that was too large.
 const PAGE_SHRINKS: usize = 8;
 /// Largest page, in bytes.
-const PAGE_BYTES: u64 = 16 * 1024 * 1024;
+const PAGE_BYTES: usize = 16 * 1024 * 1024;
 /// How often a list is begun anew when its continue token has expired (410).
 const RESTARTS: u32 = 3;
 /// Most objects of one list.
