@@ -184,7 +184,7 @@ impl Reporter {
             "observed_at": format_time(self.clock.wall()),
             "leader_since": format_time(wall),
             "link": link.as_str(),
-            "clock_offset_ms": self.contact.clock_offset_ms().unwrap_or(0),
+            "clock_offset_ms": self.contact.clock_offset_ms(),
             "certificate_not_after": identity.certificate_not_after.map(format_time),
             "state": {
                 "bytes": state.bytes(),
@@ -244,3 +244,6 @@ fn revision(inventory: &Value) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, canonical(inventory).as_bytes());
     hex(digest.as_ref())
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,7 +79,7 @@ impl Calls {
             match error {
                 None => assert!(answer.status == 200),
                 Some(GatewayError::Failed(_)) => {
-                    assert!(answer.status == 200, "a refusal without its status")
+                    assert!(answer.status == 200, "a refusal without its status");
                 }
                 Some(error @ GatewayError::Status { status, code, retry_after }) => {
                     assert!(
