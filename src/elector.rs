@@ -55,7 +55,16 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, said: Said::default() }
+        Self {
+            kube,
+            clock,
+            permit,
+            leader,
+            me,
+            observer: Observer::default(),
+            held: None,
+            said: Said::default(),
+        }
     }
 
     /// Our `holderIdentity`.
@@ -107,7 +116,7 @@ impl Elector {
     }
 
     fn retry(&self) -> Duration {
-        self.me.duration / RETRIES
+        self.me.duration.checked_div(RETRIES).unwrap_or(LOOK)
     }
 
     fn look(&self) -> Duration {
@@ -148,7 +157,9 @@ impl Elector {
             Err(error) => {
                 self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
-                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
+                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) =
+                    (&error, lease::get(&self.kube))
+                {
                     self.observe(found.as_ref());
                     if let Some(lease) = found {
                         held.lease = lease;
@@ -184,7 +195,10 @@ impl Elector {
                 // Where there is no such namespace either, a Lease is not found however often it is made.
                 match error {
                     KubeError::Refused { .. } | KubeError::NotFound(_) => self.look(),
-                    _ => self.retry(),
+                    KubeError::Conflict(_)
+                    | KubeError::Gone(_)
+                    | KubeError::Unavailable { .. }
+                    | KubeError::Unanswered { .. } => self.retry(),
                 }
             }
         }
@@ -236,14 +250,6 @@ impl Elector {
             transitions,
             acquire_time,
             renew_time,
-        }
-    }
-
-    fn read(&self) -> Result<Option<Object>, KubeError> {
-        match lease::get(&self.kube) {
-            Ok(lease) => Ok(Some(lease)),
-            Err(KubeError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 

@@ -18,6 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// How long after the end of its wait a thread looks again.
+const NOTICE: Duration = Duration::from_secs(1);
 /// What a thread may be late, on a node that is short of everything.
 const SLACK: Duration = Duration::from_secs(30);
 
@@ -36,8 +38,7 @@ impl Pulse {
     /// Of a thread whose longest call that blocks takes at most `longest`.
     #[must_use]
     pub fn new(name: &'static str, longest: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
-        // A wait that is as long as LONGEST_WAIT, and a second to notice.
-        let limit = longest.max(LONGEST_WAIT.saturating_add(Duration::from_secs(1))).saturating_add(SLACK);
+        let limit = longest.max(LONGEST_WAIT.saturating_add(NOTICE)).saturating_add(SLACK);
         let now = AtomicU64::new(millis(clock.monotonic()));
         Arc::new(Self { name, limit, clock, heard: now, taken: AtomicU64::new(0) })
     }

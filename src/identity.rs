@@ -2,7 +2,6 @@
 
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{self, HttpsClient, TlsFiles};
-use crate::rules::certificate;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::names::format_time;
@@ -57,8 +56,7 @@ impl Identity {
         let (ca, chain, key) = (file("ca.crt")?, file("tls.crt")?, file("tls.key")?);
         http::check_issuers(&ca).map_err(|problem| wrong(dir, "ca.crt", problem))?;
         http::check_key_pair(&chain, &key).map_err(|(name, problem)| wrong(dir, name, problem))?;
-        let certificate_not_after =
-            http::first_certificate(&chain).and_then(|der| certificate::not_after(&der));
+        let certificate_not_after = http::not_after(&chain, &ca);
         Ok(Self { config, ring, certificate_not_after, ca, chain, key })
     }
 

@@ -138,7 +138,7 @@ impl Permit {
         self.await_end_of(limit, |grant| !grant.roused())
     }
 
-    /// Whether [`Permit::await_resigning`] would return at once.
+    /// Whether [`Permit::await_resigning`] would return at once. For the simulation, which waits by other means.
     #[must_use]
     pub fn roused(&self) -> bool {
         self.lock().roused()

@@ -1,4 +1,5 @@
-//! The long poll: while this replica leads, asks the gateway for commands and hands them to the leader.
+//! The long poll: while this replica leads, asks the gateway for commands and hands them to the leader. It judges
+//! nothing. Nothing more is fetched before the leader has taken what was, and no answer makes it ask at once again.
 
 use crate::clock::Clock;
 use crate::event::Event;
@@ -7,6 +8,7 @@ use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::Duration;
@@ -16,8 +18,6 @@ const LEAST: Duration = Duration::from_secs(1);
 /// Least time between two polls that brought something: a gateway that answers the same again and again at
 /// once is asked no faster, and a burst of a thousand commands takes three seconds longer.
 const AFTER_COMMANDS: Duration = Duration::from_millis(200);
-/// Longest wait for the leadership before it is looked for again.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// What a poll led to.
 #[derive(Debug, PartialEq, Eq)]
@@ -53,7 +53,7 @@ impl Poller {
     pub fn run(mut self) {
         while !self.permit.closing() {
             if self.permit.tenure(self.clock.monotonic()).is_none() {
-                self.permit.wait(IDLE);
+                self.permit.wait(LONGEST_WAIT);
                 continue;
             }
             let sent = self.clock.monotonic();
@@ -61,7 +61,7 @@ impl Poller {
                 Polled::Pause(pause) if self.backoff.failures() > 0 => {
                     self.clock.sleep(LEAST.min(pause));
                     // Where a receipt or report got through, commands do too.
-                    self.gateway.await_answer(sent, pause.saturating_sub(LEAST));
+                    self.gateway.contact.await_answer(sent, pause.saturating_sub(LEAST));
                 }
                 Polled::Pause(pause) if pause.is_zero() => {}
                 Polled::Pause(pause) => self.clock.sleep(pause),

@@ -107,7 +107,7 @@ mod tests {
         Body::from("x".repeat(bytes))
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_body_for_which_there_is_no_room_is_not_read() {
         let (room, a) = (Room::new(4, 9, QUICK), "a".into());
         let (_, held) = room.read(&a, of(3000), 8192).await.expect("three of four");
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(room.read(&a, of(8193), 8192).await.err(), Some(BodyError::TooLarge));
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn one_sender_has_so_many_at_a_time_and_others_have_their_own() {
         let room = Room::new(100, 2, QUICK);
         let [a, b]: [Arc<str>; 2] = ["a".into(), "b".into()];
@@ -129,7 +129,7 @@ mod tests {
         assert!(room.read(&a, of(1), 9).await.is_ok());
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn a_body_that_comes_too_slowly_is_given_up_and_gives_its_room_back() {
         let (room, a) = (Room::new(4, 1, QUICK), "a".into());
         // A hundred bytes earn ten milliseconds, and come in twenty.

@@ -11,7 +11,7 @@ const SHORT: Duration = Duration::from_secs(1);
 
 impl Elector {
     pub(super) fn follow(&mut self) -> Duration {
-        let found = match self.read() {
+        let found = match lease::get(&self.kube) {
             Ok(found) => found,
             Err(error) => {
                 self.trouble("lease unreadable", &error);

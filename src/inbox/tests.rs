@@ -41,8 +41,7 @@ impl FakeFolder {
         let mut files = self.lock();
         files.version += 1;
         let at = (i64::try_from(files.version).unwrap(), 0);
-        let size = u64::try_from(bytes.len()).unwrap();
-        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size };
+        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size: bytes.len() };
         let entry = Entry { name: name.to_owned(), stamp, unreadable: None };
         files.held.insert(name.to_owned(), (entry, bytes.to_vec()));
     }
@@ -72,7 +71,7 @@ impl Folder for FakeFolder {
     fn look(&self, name: &str) -> Option<Entry> {
         self.lock().held.get(name).map(|(entry, _)| entry.clone())
     }
-    fn read(&self, entry: &Entry, _: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, entry: &Entry, _: usize) -> io::Result<Option<Vec<u8>>> {
         let mut files = self.lock();
         files.reads.push(entry.name.clone());
         Ok(files.held.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))

@@ -222,8 +222,8 @@ pub(super) fn may_act(world: &World, tenure: &Tenure) -> Result<(), Stop> {
 pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     may_act(world, tenure)?;
     match crate::kube::lease::get(&world.kube) {
-        Ok(lease) if tenure.owns(&LeaseRecord::read(&lease.0)) => may_act(world, tenure),
-        Ok(_) | Err(KubeError::NotFound(_)) => Err(Stop::Deposed),
+        Ok(Some(lease)) if tenure.owns(&LeaseRecord::read(&lease.0)) => may_act(world, tenure),
+        Ok(_) => Err(Stop::Deposed),
         Err(error) => {
             log::warn!("lease unreadable before a write: error={:?}", error.to_string());
             Err(Stop::unavailable(world, &error))

@@ -21,7 +21,11 @@ impl Leader {
         let first_start = tenure.first_start && self.opened.as_ref() != Some(tenure);
         let found = configmap::get(&world.kube).map_err(|error| match error {
             KubeError::Refused { .. } => Stop::Unusable(error.to_string()),
-            _ => Stop::unavailable(world, &error),
+            KubeError::NotFound(_)
+            | KubeError::Conflict(_)
+            | KubeError::Gone(_)
+            | KubeError::Unavailable { .. }
+            | KubeError::Unanswered { .. } => Stop::unavailable(world, &error),
         })?;
         store::still_ours(world, tenure)?;
         self.opened = Some(Arc::clone(tenure));

@@ -226,7 +226,7 @@ fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
     let kube = Kube::new(Arc::new(with_lease()), "navin-platform", seconds(5));
     let mut elector =
         Elector::new(kube.clone(), clock.clone(), Arc::clone(&permit), events, "a_1".to_owned(), seconds(60));
-    let holder = || crate::kube::lease::get(&kube).unwrap().0["spec"]["holderIdentity"].clone();
+    let holder = || crate::kube::lease::get(&kube).unwrap().unwrap().0["spec"]["holderIdentity"].clone();
     elector.step();
     let tenure = permit.tenure(clock.monotonic()).expect("from itself it takes over at once");
     permit.resign(seconds(10));

@@ -134,7 +134,7 @@ pub enum Action {
     Wait(Duration),
 }
 
-/// What this process has seen of the Lease, and when it last saw it change.
+/// What this process has seen of the Lease, and when it last saw it change; by default, nothing yet.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
     seen: Option<Sighting>,
@@ -149,12 +149,6 @@ struct Sighting {
 }
 
 impl Observer {
-    /// Nothing seen yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Notes a Lease that was read, or that there is none. `now` is after the answer came: later is
     /// safer.
     pub fn observe(&mut self, record: Option<LeaseRecord>, now: Duration) {

@@ -140,6 +140,13 @@ pub fn format_time(time: Timestamp) -> String {
     format!("{time:.0}")
 }
 
+/// Bytes in lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
 /// Longest RFC 1123 label, in characters.
 pub const MAX_LABEL: usize = 63;
 /// Longest component name, in characters.

@@ -38,6 +38,7 @@ mod overload;
 mod pid_one;
 mod receipts;
 mod refusals;
+mod report;
 mod rights;
 mod rotation;
 mod schema;

@@ -29,7 +29,7 @@ fn held(renewed: Duration) -> Hold {
 }
 
 fn seen(record: Option<LeaseRecord>, now: Duration) -> Observer {
-    let mut observer = Observer::new();
+    let mut observer = Observer::default();
     observer.observe(record, now);
     observer
 }
@@ -112,7 +112,7 @@ fn a_missing_lease_is_made_at_once_only_on_a_first_start() {
     assert_eq!(observer.decide(&me(), None, true, s(10)), Action::Wait(s(15)));
     observer.observe(None, s(20));
     assert_eq!(observer.decide(&me(), None, true, s(25)), Action::Create);
-    assert_eq!(Observer::new().decide(&me(), None, false, s(0)), Action::Wait(s(0)));
+    assert_eq!(Observer::default().decide(&me(), None, false, s(0)), Action::Wait(s(0)));
 }
 
 #[test]

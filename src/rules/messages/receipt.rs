@@ -177,11 +177,7 @@ impl Receipt {
 /// Control characters become spaces, and the text is cut to its limit at a character's end.
 fn clean(message: &str) -> String {
     let mut text: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut end = MAX_MESSAGE_BYTES.min(text.len());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(MAX_MESSAGE_BYTES));
     text
 }
 

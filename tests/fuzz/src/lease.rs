@@ -29,7 +29,7 @@ fn taken(lease: &Value, record: &LeaseRecord, me: &Candidate) {
     let told = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(0);
     let term = TERM.max(Duration::from_secs(told.min(300)));
     let free = record.holder.is_empty() || record.holder == me.holder;
-    let mut observer = Observer::new();
+    let mut observer = Observer::default();
     observer.observe(Some(record.clone()), Duration::from_secs(100));
     for passed in [0, 1, 14, 15, 299, 300, 100_000] {
         let passed = Duration::from_secs(passed);
@@ -56,7 +56,7 @@ fn held(record: &LeaseRecord, me: &Candidate) {
         since: sent,
     };
     let hold = Hold { tenure: Arc::new(tenure), renewed: sent };
-    let mut observer = Observer::new();
+    let mut observer = Observer::default();
     observer.observe(Some(record.clone()), sent);
     for (passed, ours) in
         [(0, Action::Wait(s(5))), (5, Action::Renew), (9, Action::Renew), (10, Action::StepDown)]

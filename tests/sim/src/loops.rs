@@ -115,7 +115,7 @@ pub(crate) fn report_on(
     move || {
         while !port.dead() {
             let pause = reporter.step();
-            port.wait(pause, || board.news());
+            port.wait(pause, || board.shown.news());
         }
     }
 }

@@ -1,0 +1,33 @@
+//! The report is what CONTRACT section 5 shows: its example is held against what the agent sends.
+
+use crate::gateway::Scripted;
+use crate::lab::BOUND;
+use navin_test_support::until;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+const CONTRACT: &str = include_str!("../../CONTRACT.md");
+
+/// The example of CONTRACT section 5.
+fn example() -> Value {
+    let (_, section) = CONTRACT.split_once("\n## 5. Report\n").expect("section 5");
+    let (_, block) = section.split_once("```json\n").expect("its example");
+    let (text, _) = block.split_once("```").expect("its end");
+    serde_json::from_str(text).expect("JSON")
+}
+
+fn members<'v>(report: &'v Value, of: &str) -> BTreeSet<&'v str> {
+    let object = report.pointer(of).and_then(Value::as_object);
+    object.unwrap_or_else(|| panic!("{of} is an object: {report}")).keys().map(String::as_str).collect()
+}
+
+#[test]
+fn a_report_has_the_members_of_the_contract_and_no_others() {
+    let scripted = Scripted::start("report", &json!({}));
+    let _agent = scripted.agent();
+    let report = until("a report", BOUND, || scripted.gateway.reports().pop());
+    let example = example();
+    for of in ["", "/state", "/counters", "/inventory", "/inventory/nodes"] {
+        assert_eq!(members(&report, of), members(&example, of), "in {of:?}");
+    }
+}
