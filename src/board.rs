@@ -3,7 +3,7 @@
 
 use crate::kube::watch::{Sighting, Status};
 use crate::rules::link::Link;
-use crate::rules::messages::{self, Reason, Receipt};
+use crate::rules::messages::{self, Receipt};
 use crate::rules::names::ComponentName;
 use crate::rules::state::State;
 use crate::rules::upkeep::Reference;
@@ -100,13 +100,14 @@ impl Board {
 
     /// Counts an outcome.
     pub fn count(&self, receipt: &Receipt) {
-        match (receipt.status, receipt.reason) {
-            (messages::Status::Refused, Some(reason)) => self.count_unreadable(reason),
+        let mut shown = self.shown.lock();
+        let count = match (receipt.status, receipt.reason) {
+            (messages::Status::Refused, Some(reason)) => shown.refused.entry(reason.as_str()).or_default(),
             (messages::Status::Succeeded | messages::Status::Failed | messages::Status::Refused, _) => {
-                let mut shown = self.shown.lock();
-                shown.executed = shown.executed.saturating_add(1);
+                &mut shown.executed
             }
-        }
+        };
+        *count = count.saturating_add(1);
     }
 
     /// The link has changed: periods without the manager are counted, and a report is due once it is back.
@@ -121,13 +122,6 @@ impl Board {
                 self.shown.notify();
             }
         }
-    }
-
-    /// Counts a refusal that nobody can be told of.
-    pub fn count_unreadable(&self, reason: Reason) {
-        let mut shown = self.shown.lock();
-        let count = shown.refused.entry(reason.as_str()).or_default();
-        *count = count.saturating_add(1);
     }
 
     /// Counts a component that was restored.

@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::backoff::{http_date, retry_after};
 use crate::rules::json::parse_foreign;
+use crate::rules::link::clock_trusted;
 use crate::rules::messages::Receipt;
 use crate::threads::Shared;
 use jiff::Timestamp;
@@ -33,10 +34,6 @@ const ANSWER_BYTES: usize = 64 * 1024;
 const CODE_CHARS: usize = 64;
 /// Most envelopes in one answer.
 const POLL_MOST: usize = 64;
-/// How old a reading of the gateway's clock may be to count as trusted.
-const OFFSET_AGE: Duration = Duration::from_mins(1);
-/// Largest offset at which records may be dropped.
-const OFFSET_TRUSTED: i64 = 60_000;
 
 /// Why a call to the gateway did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,9 +114,7 @@ impl Contact {
     /// Whether the gateway's `Date` of the last minute is within 60 s of our clock.
     #[must_use]
     pub fn clock_trusted(&self, now: Duration) -> bool {
-        self.0.lock().offset.is_some_and(|(offset, at)| {
-            now.saturating_sub(at) <= OFFSET_AGE && offset.abs() <= OFFSET_TRUSTED
-        })
+        self.0.lock().offset.is_some_and(|(offset, at)| clock_trusted(offset, now.saturating_sub(at)))
     }
 }
 

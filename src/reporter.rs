@@ -11,7 +11,7 @@ use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
 use crate::rules::certificate::is_expiring;
 use crate::rules::json::canonical;
-use crate::rules::link::Link;
+use crate::rules::link::{Link, OFFSET_TRUSTED_MS};
 use crate::rules::names::{format_time, hex};
 use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
@@ -207,13 +207,11 @@ impl Reporter {
 
 /// How often the log says again that the certificate ends.
 const DAILY: Duration = Duration::from_hours(24);
-/// Offset of the gateway's clock from ours above which people are told, in milliseconds.
-const SKEW_MS: i64 = 60_000;
 
 impl Reporter {
     /// Tells people of what will stop the agent if nobody acts.
     fn warn_of_time(&mut self) {
-        let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > SKEW_MS);
+        let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > OFFSET_TRUSTED_MS);
         if let Some(offset) = skew {
             let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
             self.notices.warning("ClockSkew", About::Pod, &message);

@@ -53,7 +53,7 @@ fn judge(envelope: &[u8], trust: &Trust, at: Timestamp) -> (Exit, Value) {
             (Exit::Refused, json!({ "status": "refused", "reason": reason, "message": message }))
         }
         // An empty state has no command under way and room for one.
-        Verdict::UnderWay(_) | Verdict::NameBusy(_) | Verdict::Connecting | Verdict::Full => {
+        Verdict::UnderWay(_) | Verdict::Later(_) => {
             (Exit::Refused, json!({ "status": "refused", "reason": "too_large", "message": "" }))
         }
     }

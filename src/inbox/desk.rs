@@ -44,8 +44,8 @@ impl Answer {
 pub enum Reply {
     /// This is its answer.
     Answer(Box<Answer>),
-    /// Its command is being executed: the answer comes with the end.
-    UnderWay,
+    /// Its command is being executed, under this nonce: the answer comes with the end.
+    UnderWay(Nonce),
     /// It cannot be judged now: hand it over again later.
     Later,
 }
@@ -77,9 +77,11 @@ impl Desk {
     /// The leader: this is what becomes of the file for now.
     pub fn reply(&self, ticket: Ticket, reply: Reply) {
         self.0.tell(|inner| {
-            if inner.open.contains_key(&ticket) {
-                inner.replies.push((ticket, reply));
+            let Some(waiting) = inner.open.get_mut(&ticket) else { return };
+            if let Reply::UnderWay(nonce) = &reply {
+                *waiting = Some(nonce.clone());
             }
+            inner.replies.push((ticket, reply));
         });
     }
 
@@ -87,16 +89,6 @@ impl Desk {
     #[must_use]
     pub fn is_open(&self, ticket: Ticket) -> bool {
         self.0.lock().open.contains_key(&ticket)
-    }
-
-    /// The leader: the file's command is being executed.
-    pub fn under_way(&self, ticket: Ticket, nonce: Nonce) {
-        self.0.tell(|inner| {
-            if let Some(waiting) = inner.open.get_mut(&ticket) {
-                *waiting = Some(nonce);
-                inner.replies.push((ticket, Reply::UnderWay));
-            }
-        });
     }
 
     /// The leader: a command has ended; every file that waits for its nonce has its answer.

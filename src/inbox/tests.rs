@@ -226,9 +226,9 @@ fn a_command_that_ends_answers_every_file_of_its_nonce_with_the_whole_inventory(
         bench.folder.put(name, b"{}");
     }
     let filed = bench.pass(2.0);
-    bench.desk.under_way(filed[0].ticket, nonce("x"));
-    bench.desk.under_way(filed[1].ticket, nonce("x"));
-    bench.desk.under_way(filed[2].ticket, nonce("y"));
+    bench.desk.reply(filed[0].ticket, Reply::UnderWay(nonce("x")));
+    bench.desk.reply(filed[1].ticket, Reply::UnderWay(nonce("x")));
+    bench.desk.reply(filed[2].ticket, Reply::UnderWay(nonce("y")));
     bench.pass(1.0);
     assert_eq!(bench.folder.text("a.receipt.json"), None);
     let ended = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
@@ -252,7 +252,7 @@ fn a_command_that_ends_while_its_file_is_handed_over_again_answers_it_all_the_sa
         let mut bench = Bench::new();
         bench.folder.put("a.json", b"{}");
         let filed = bench.pass(1.5);
-        bench.desk.under_way(filed[0].ticket, nonce("x"));
+        bench.desk.reply(filed[0].ticket, Reply::UnderWay(nonce("x")));
         let again = bench.pass(31.0);
         assert_eq!(again.len(), 1);
         if busy {

@@ -190,14 +190,7 @@ fn sort_status(response: Response) -> KubeError {
         Ok(body) => describe(status, &body),
         Err(_) => format!("the API server answered {status}"),
     };
-    match status {
-        404 => KubeError::NotFound(message),
-        409 => KubeError::Conflict(message),
-        410 => KubeError::Gone(message),
-        400 | 403 | 405 | 413 | 422 => KubeError::Refused { status, message },
-        500.. => KubeError::Unanswered { message, retry_after },
-        _ => KubeError::Unavailable { message, retry_after },
-    }
+    KubeError::of(status, message, retry_after)
 }
 
 /// The reason and message of a Kubernetes Status, or the status alone for anything else.

@@ -218,15 +218,6 @@ pub(super) fn may_act(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     }
 }
 
-/// [`still_ours`], before a batch of writes; false where the Lease could not be read, and nothing was sent.
-pub(super) fn lease_read(world: &World, tenure: &Tenure) -> Result<bool, Stop> {
-    match still_ours(world, tenure) {
-        Ok(()) => Ok(true),
-        Err(Stop::Unavailable { .. }) => Ok(false),
-        Err(stop) => Err(stop),
-    }
-}
-
 /// Reads the Lease and sees that it is still ours, unchanged but for our renewals.
 pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     may_act(world, tenure)?;

@@ -10,6 +10,7 @@ use crate::inbox::Reply;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
+use crate::rules::messages::Reason;
 use crate::rules::vectors::{apply, sign, test_pem};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -18,10 +19,14 @@ use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
+mod altered;
 mod filed;
+mod inventory;
 mod overload;
 mod told;
 mod upkeep;
+
+const COMPONENTS: &str = "/apis/platform.navin.ai/v1/namespaces/navin-platform/managedcomponents";
 
 /// An API server that holds what it is given, with resource versions as preconditions.
 #[derive(Default)]
@@ -185,7 +190,7 @@ impl Bench {
     /// What became of the files, in words.
     fn replies(&self) -> Vec<(u64, String)> {
         let word = |reply: &Reply| match reply {
-            Reply::UnderWay => "under way".to_owned(),
+            Reply::UnderWay(_) => "under way".to_owned(),
             Reply::Later => "later".to_owned(),
             Reply::Answer(answer) => answer
                 .receipt

@@ -1,7 +1,7 @@
 //! The configuration of the agent, signed by the manager. CONTRACT section 3.
 
 use super::envelope::{self, Fault, KeyRing, Verified};
-use super::form::{FormError, Members, expected};
+use super::form::{FormError, Members};
 use super::json::{MAX_ENVELOPE_BYTES, MAX_NUMBER};
 use super::names::{IdentityId, Label};
 use jiff::Timestamp;
@@ -15,6 +15,9 @@ mod tests;
 
 /// The `type` of a configuration's payload. CONTRACT section 3.
 pub const CONFIGURATION_TYPE: &str = "navin.agent-config/v1";
+
+const LABEL: &str = "an RFC 1123 label";
+const URL: &str = "https://host[:port] and nothing more";
 
 /// Longest host name, in characters (RFC 1035 section 2.3.4, without the final dot).
 const MAX_HOST: usize = 253;
@@ -61,13 +64,11 @@ impl Configuration {
         let mut members = Members::of("payload", payload)?;
         members.constant("payload.type", CONFIGURATION_TYPE)?;
         let configuration = Self {
-            tenant_id: label(&mut members, "payload.tenant_id")?,
-            cluster_id: label(&mut members, "payload.cluster_id")?,
-            identity_id: IdentityId::parse(members.text("payload.identity_id")?)
-                .ok_or_else(|| expected("payload.identity_id", "a UUID"))?,
-            gateway_url: GatewayUrl::parse(members.text("payload.gateway_url")?)
-                .ok_or_else(|| expected("payload.gateway_url", "https://host[:port] and nothing more"))?,
-            namespace: label(&mut members, "payload.namespace")?,
+            tenant_id: members.parsed("payload.tenant_id", Label::parse, LABEL)?,
+            cluster_id: members.parsed("payload.cluster_id", Label::parse, LABEL)?,
+            identity_id: members.parsed("payload.identity_id", IdentityId::parse, "a UUID")?,
+            gateway_url: members.parsed("payload.gateway_url", GatewayUrl::parse, URL)?,
+            namespace: members.parsed("payload.namespace", Label::parse, LABEL)?,
             lease_duration_s: members.number("payload.lease_duration_s", Some(15), 3, 300)?,
             offline_after_s: members.number("payload.offline_after_s", Some(120), 5, 86_400)?,
             poll_wait_s: members.number("payload.poll_wait_s", Some(30), 1, 30)?,
@@ -102,10 +103,6 @@ impl Configuration {
     pub fn report_interval(&self) -> Duration {
         Duration::from_secs(self.report_interval_s)
     }
-}
-
-fn label(members: &mut Members<'_>, member: &'static str) -> Result<Label, FormError> {
-    Label::parse(members.text(member)?).ok_or_else(|| expected(member, "an RFC 1123 label"))
 }
 
 /// `https://host[:port]`: no other scheme, no path, query, fragment or user info. CONTRACT section 3.

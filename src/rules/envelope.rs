@@ -156,8 +156,7 @@ impl<'v> Parts<'v> {
     fn of(document: &'v Value) -> Result<Self, FormError> {
         let mut members = Members::of("envelope", document)?;
         let payload = members.value("payload")?;
-        let key_id = KeyId::parse(members.text("key_id")?)
-            .ok_or_else(|| expected("key_id", "64 lower-case hexadecimal digits"))?;
+        let key_id = members.parsed("key_id", KeyId::parse, "64 lower-case hexadecimal digits")?;
         // The engine refuses a missing padding, and bits that no byte holds.
         let signature = STANDARD.decode(members.text("signature")?).ok();
         members.end()?;

@@ -90,7 +90,7 @@ fn what_waits_to_be_judged_is_bounded_in_bytes_and_each_too_long_command_is_refu
         bench.deliver_bytes(envelope);
     }
     let waiting = |bench: &Bench| -> Vec<usize> {
-        bench.leader.queue.iter().map(|delivery| delivery.envelope.capacity()).collect()
+        bench.leader.queue.iter().map(|delivery| delivery.envelope.as_ref().unwrap().capacity()).collect()
     };
     let held = waiting(&bench);
     assert!(held.len() >= 60 && held.iter().sum::<usize>() < 17 * 1024 * 1024, "{held:?}");

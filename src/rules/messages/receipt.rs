@@ -125,6 +125,21 @@ impl Receipt {
         }
     }
 
+    /// The end of a command whose record does not verify any more: accepted, and not done.
+    #[must_use]
+    pub fn broken(stamp: &Stamp, ids: (CommandId, Nonce), refusal: Refusal) -> Self {
+        let refusal = Refusal { ids: Some(ids), ..refusal };
+        Self { status: Status::Failed, ..Self::refused(stamp, &refusal, true, None) }
+    }
+
+    /// Whether the manager is told: not of what names no command, nor of what is not authentic in the inbox, so
+    /// that nobody with access to the folder speaks for a pending command.
+    #[must_use]
+    pub fn is_for_the_manager(&self) -> bool {
+        let authentic = self.reason.is_none_or(Reason::is_of_authentic);
+        self.command_id.is_some() && (self.source == Source::Gateway || authentic)
+    }
+
     /// The same with something for people to read.
     #[must_use]
     pub fn with_message(self, message: &str) -> Self {

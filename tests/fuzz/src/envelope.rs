@@ -16,7 +16,7 @@ use navin_cluster_agent::rules::json::{MAX_ENVELOPE_BYTES, parse};
 use navin_cluster_agent::rules::link::Link;
 use navin_cluster_agent::rules::messages::{Command, Reason, Receipt, Refusal, Source, Stamp};
 use navin_cluster_agent::rules::state::{Effect, State};
-use navin_cluster_agent::rules::verdict::{Accepted, Refused, Verdict, judge, reverify};
+use navin_cluster_agent::rules::verdict::{Accepted, Refused, Verdict, Why, judge, reverify};
 use serde_json::Value;
 
 /// Now, in the window of the vectors.
@@ -64,8 +64,8 @@ fn signed(payload: &Value, bytes: &[u8]) {
         match judged(&wire, &State::new(1, "a"), link) {
             Verdict::Run(accepted) => runs(&wire, payload, &accepted, link),
             Verdict::Refuse(refused) => readable(&refused),
-            Verdict::Connecting => assert_eq!(link, Link::Connecting),
-            verdict @ (Verdict::UnderWay(_) | Verdict::NameBusy(_) | Verdict::Full) => {
+            Verdict::Later(Why::Connecting) => assert_eq!(link, Link::Connecting),
+            verdict @ (Verdict::UnderWay(_) | Verdict::Later(Why::NameBusy | Why::Full)) => {
                 panic!("{verdict:?} in an empty state")
             }
         }
@@ -102,8 +102,11 @@ fn runs(wire: &[u8], payload: &Value, accepted: &Accepted, link: Link) {
     assert!(["managedcomponent.apply", "managedcomponent.delete", "inventory.report"].contains(&operation));
     assert!(operation == "inventory.report" || link == Link::Online, "sensitive, while {link:?}");
 
-    let (command, mut state) = (&accepted.command, State::new(1, "a"));
-    assert!(reverify(command.envelope(), &OWN_TRUST).is_ok_and(|(again, _)| &again == command));
+    let (command, mut state) = (accepted.command(), State::new(1, "a"));
+    assert_eq!(
+        reverify(command.envelope(), &OWN_TRUST, |again| again == command.value()).as_ref(),
+        Ok(accepted)
+    );
     state.accept(command, Source::Gateway).expect("its nonce is new");
     assert_eq!(State::from_json(&state.to_json()).as_ref(), Ok(&state));
     assert_eq!(judged(wire, &state, link), Verdict::UnderWay(command.value().nonce.clone()));
