@@ -137,13 +137,13 @@ impl GatewayUrl {
         &self.text
     }
 
-    /// The host: a name, or an address without brackets.
+    /// The host: a name, or an address without brackets. For who holds it against another reader of URLs.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port; 443 where none is given.
+    /// The port; 443 where none is given. For the same.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port
