@@ -2,15 +2,14 @@
 
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{self, HttpsClient, TlsFiles};
-use crate::rules::certificate;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::names::format_time;
 use crate::rules::verdict::Trust;
+use crate::threads::Slot;
 use jiff::Timestamp;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the Secret is mounted.
 pub const DEFAULT_DIR: &str = "/etc/navin/identity";
@@ -57,8 +56,7 @@ impl Identity {
         let (ca, chain, key) = (file("ca.crt")?, file("tls.crt")?, file("tls.key")?);
         http::check_issuers(&ca).map_err(|problem| wrong(dir, "ca.crt", problem))?;
         http::check_key_pair(&chain, &key).map_err(|(name, problem)| wrong(dir, name, problem))?;
-        let certificate_not_after =
-            http::first_certificate(&chain).and_then(|der| certificate::not_after(&der));
+        let certificate_not_after = http::not_after(&chain, &ca);
         Ok(Self { config, ring, certificate_not_after, ca, chain, key })
     }
 
@@ -111,26 +109,7 @@ impl Identity {
 }
 
 /// The identity in use; another takes its place while the process runs.
-pub struct Current(Mutex<Arc<Identity>>);
-
-impl Current {
-    /// Begins with this one.
-    #[must_use]
-    pub fn new(identity: Arc<Identity>) -> Self {
-        Self(Mutex::new(identity))
-    }
-
-    /// The one in use now.
-    #[must_use]
-    pub fn get(&self) -> Arc<Identity> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// From now on this one.
-    pub fn set(&self, identity: Arc<Identity>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = identity;
-    }
-}
+pub type Current = Slot<Identity>;
 
 /// The five files as they stand; a file that is absent or out of reach is None.
 pub type Seen = [Option<files::Stamp>; FILES.len()];
@@ -152,7 +131,7 @@ pub fn load_signed(dir: &Path) -> Result<(KeyRing, Configuration), IdentityError
     let ring = KeyRing::from_pem(&pem).map_err(|e| wrong(dir, "manager.pem", e.to_string()))?;
     let bytes = read(&dir.join("config.json"))?;
     let config = Configuration::open(&bytes, &ring).map_err(|e| wrong(dir, "config.json", e.to_string()))?;
-    Ok((ring, config))
+    Ok((ring, config.into_value()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, IdentityError> {

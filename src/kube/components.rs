@@ -20,11 +20,7 @@ fn path(kube: &Kube, name: &ComponentName) -> String {
 ///
 /// See [`KubeError`].
 pub fn get(kube: &Kube, name: &ComponentName) -> Result<Option<Object>, KubeError> {
-    match kube.get(&path(kube, name)) {
-        Ok(object) => Ok(Some(object)),
-        Err(KubeError::NotFound(_)) => Ok(None),
-        Err(e) => Err(e),
-    }
+    kube.find(&path(kube, name))
 }
 
 /// Reads a component from JSON, such as a watch shows it; none where it cannot be read whole.

@@ -17,7 +17,7 @@ const STATUS_BYTES: usize = 16 * 1024;
 /// Largest object that is handed on whole, in bytes: the leader's channel holds 64.
 const OBJECT_BYTES: usize = 16 * 1024;
 /// How much longer than the server was told the client waits: then the stream is dead, however quiet.
-const SILENCE: Duration = Duration::from_secs(10);
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// One component as it was seen, without its spec.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,14 +4,15 @@ use super::form::{FormError, Members, expected};
 use super::json::MAX_NUMBER;
 use super::names::{CommandId, ComponentName, Label, Nonce, Sequence};
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::fmt;
 
+mod reason;
 mod receipt;
 #[cfg(test)]
 mod tests;
 
+pub use reason::{Reason, Refusal};
 pub use receipt::{Receipt, ReceiptType, Source, Stamp, Status};
 
 /// The `type` of a command's payload. CONTRACT section 2.
@@ -50,10 +51,8 @@ impl Command {
         let mut members = Members::of("payload", payload)?;
         members.constant("payload.type", COMMAND_TYPE)?;
         let command = Self {
-            command_id: CommandId::parse(members.text("payload.command_id")?)
-                .ok_or_else(|| expected("payload.command_id", "a UUID"))?,
-            tenant_id: Label::parse(members.text("payload.tenant_id")?)
-                .ok_or_else(|| expected("payload.tenant_id", "an RFC 1123 label"))?,
+            command_id: members.parsed("payload.command_id", CommandId::parse, "a UUID")?,
+            tenant_id: members.parsed("payload.tenant_id", Label::parse, "an RFC 1123 label")?,
             target: read_target(members.value("payload.target")?)?,
             operation: members.text("payload.operation")?.to_owned(),
             arguments: members
@@ -61,8 +60,7 @@ impl Command {
                 .as_object()
                 .cloned()
                 .ok_or_else(|| expected("payload.arguments", "an object"))?,
-            nonce: Nonce::parse(members.text("payload.nonce")?)
-                .ok_or_else(|| expected("payload.nonce", "22 to 64 characters of A-Z a-z 0-9 _ -"))?,
+            nonce: members.parsed("payload.nonce", Nonce::parse, "22 to 64 characters of A-Z a-z 0-9 _ -")?,
             sequence: Sequence::new(members.number("payload.sequence", None, 1, MAX_NUMBER)?)
                 .ok_or_else(|| expected("payload.sequence", "1 to 2^53-1"))?,
             not_before: members.time("payload.not_before")?,
@@ -105,9 +103,9 @@ fn seconds(count: u64) -> SignedDuration {
 fn read_target(value: &Value) -> Result<Label, FormError> {
     let mut members = Members::of("payload.target", value)?;
     members.constant("payload.target.kind", "cluster")?;
-    let id = members.text("payload.target.id")?;
+    let id = members.parsed("payload.target.id", Label::parse, "an RFC 1123 label")?;
     members.end()?;
-    Label::parse(id).ok_or_else(|| expected("payload.target.id", "an RFC 1123 label"))
+    Ok(id)
 }
 
 /// An operation that we know, with its arguments in the right form. CONTRACT section 2.
@@ -198,119 +196,5 @@ fn read_report(members: Members<'_>) -> Result<Operation, FormError> {
 }
 
 fn read_name(members: &mut Members<'_>) -> Result<ComponentName, FormError> {
-    ComponentName::parse(members.text("arguments.name")?)
-        .ok_or_else(|| expected("arguments.name", "an RFC 1123 subdomain"))
-}
-
-/// The reason codes of receipts. CONTRACT section 2, in the order of checks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reason {
-    /// Not an envelope of the contract's form.
-    InvalidEnvelope,
-    /// Signed by a key that is not trusted.
-    UnknownKey,
-    /// The signature does not verify.
-    InvalidSignature,
-    /// For another tenant.
-    WrongTenant,
-    /// For another cluster.
-    WrongTarget,
-    /// The nonce has its outcome already.
-    NonceReplayed,
-    /// After its window.
-    Expired,
-    /// Before its window.
-    NotYetValid,
-    /// An operation that we do not know.
-    UnknownOperation,
-    /// Arguments of another form than the operation's.
-    InvalidArguments,
-    /// A later command for the same name has succeeded.
-    Superseded,
-    /// Dated before the state was lost.
-    StateLost,
-    /// Sensitive, while offline.
-    ManagerUnreachable,
-    /// The desired state would exceed its limit.
-    TooLarge,
-    /// The API server's final answer.
-    KubernetesRefused,
-    /// No final answer of the API server in time.
-    KubernetesUnavailable,
-}
-
-impl Reason {
-    /// Whether a command that is refused for it is authentic (CONTRACT section 1): what is not is never
-    /// told to the manager from the inbox, so that nobody there speaks for a pending command.
-    #[must_use]
-    pub fn is_of_authentic(self) -> bool {
-        match self {
-            Self::InvalidEnvelope
-            | Self::UnknownKey
-            | Self::InvalidSignature
-            | Self::WrongTenant
-            | Self::WrongTarget => false,
-            Self::NonceReplayed
-            | Self::Expired
-            | Self::NotYetValid
-            | Self::UnknownOperation
-            | Self::InvalidArguments
-            | Self::Superseded
-            | Self::StateLost
-            | Self::ManagerUnreachable
-            | Self::TooLarge
-            | Self::KubernetesRefused
-            | Self::KubernetesUnavailable => true,
-        }
-    }
-
-    /// The code as it is written in receipts and counters.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidEnvelope => "invalid_envelope",
-            Self::UnknownKey => "unknown_key",
-            Self::InvalidSignature => "invalid_signature",
-            Self::WrongTenant => "wrong_tenant",
-            Self::WrongTarget => "wrong_target",
-            Self::NonceReplayed => "nonce_replayed",
-            Self::Expired => "expired",
-            Self::NotYetValid => "not_yet_valid",
-            Self::UnknownOperation => "unknown_operation",
-            Self::InvalidArguments => "invalid_arguments",
-            Self::Superseded => "superseded",
-            Self::StateLost => "state_lost",
-            Self::ManagerUnreachable => "manager_unreachable",
-            Self::TooLarge => "too_large",
-            Self::KubernetesRefused => "kubernetes_refused",
-            Self::KubernetesUnavailable => "kubernetes_unavailable",
-        }
-    }
-}
-
-impl fmt::Display for Reason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-/// Why a command is not run. CONTRACT section 2, "order of checks".
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal {
-    /// The first check that failed.
-    pub reason: Reason,
-    /// For people; holds nothing of a spec.
-    pub message: String,
-    /// Whom the receipt is for, where that could be read. Without them there is no receipt.
-    pub ids: Option<(CommandId, Nonce)>,
-}
-
-impl Refusal {
-    /// A refusal of a command that could be read.
-    #[must_use]
-    pub fn of(command: &Command, reason: Reason, message: &str) -> Self {
-        let ids = Some((command.command_id.clone(), command.nonce.clone()));
-        Self { reason, message: message.to_owned(), ids }
-    }
+    members.parsed("arguments.name", ComponentName::parse, "an RFC 1123 subdomain")
 }

@@ -19,7 +19,7 @@ mod size;
 mod tests;
 
 pub use outcome::{Effect, RecordError};
-pub use size::{APPLY_LIMIT, DESIRED_LIMIT, Fit, OTHER_LIMIT, STATE_LIMIT};
+pub use size::{APPLY_LIMIT, DESIRED_LIMIT, OTHER_LIMIT, STATE_LIMIT};
 
 /// The version of the state that this agent reads and writes.
 pub const STATE_VERSION: u64 = 1;
