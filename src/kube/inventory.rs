@@ -7,18 +7,27 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+/// Reads one kind from a path: its state and its items.
+type Read = fn(&Kube, &str) -> Value;
+
+/// What is listed: the inventory's member, then group and resource, which need a right, and how they are read.
+pub const KINDS: [(&str, &str, &str, Read); 5] = [
+    ("nodes", "", "nodes", |kube, path| list(kube, path, node)),
+    ("namespaces", "", "namespaces", |kube, path| list(kube, path, namespace)),
+    ("crds", "apiextensions.k8s.io", "customresourcedefinitions", |kube, path| list(kube, path, crd)),
+    ("storage_classes", "storage.k8s.io", "storageclasses", |kube, path| list(kube, path, storage_class)),
+    ("ingress_classes", "networking.k8s.io", "ingressclasses", |kube, path| list(kube, path, ingress_class)),
+];
+
 /// Reads everything that the report's `inventory` holds.
 #[must_use]
 pub fn read(kube: &Kube) -> Value {
-    json!({
-        "version": document(kube, "/version"),
-        "api_groups": api_groups(kube),
-        "nodes": list(kube, "/api/v1/nodes", node),
-        "namespaces": list(kube, "/api/v1/namespaces", namespace),
-        "crds": list(kube, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", crd),
-        "storage_classes": list(kube, "/apis/storage.k8s.io/v1/storageclasses", storage_class),
-        "ingress_classes": list(kube, "/apis/networking.k8s.io/v1/ingressclasses", ingress_class),
-    })
+    let cluster = [("version", document(kube, "/version")), ("api_groups", api_groups(kube))];
+    let lists = KINDS.into_iter().map(|(member, group, resource, read)| {
+        let group = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        (member, read(kube, &format!("{group}/v1/{resource}")))
+    });
+    cluster.into_iter().chain(lists).collect()
 }
 
 /// How many objects of each kind an inventory holds, for the result of `inventory.report`; null where the

@@ -159,7 +159,7 @@ fn pages(answers: &[Answer]) {
 fn kinds(answers: &[Answer], arrival: Arrival) {
     let inventory = inventory::read(&client(answers, arrival).0);
     let counts = inventory::counts(&inventory);
-    for kind in ["nodes", "namespaces", "crds", "storage_classes", "ingress_classes"] {
+    for (kind, ..) in inventory::KINDS {
         let (state, items) = (inventory[kind]["state"].as_str(), inventory[kind]["items"].as_array());
         let (state, items) = (state.expect("a state"), items.expect("items"));
         assert!(["ok", "forbidden", "absent", "incomplete", "too_large"].contains(&state), "{state}");
