@@ -22,7 +22,7 @@ const TEXT: &str = "made to panic";
 const WORKERS: [&str; 10] =
     ["leader", "lease", "watch", "poll", "outbox", "reporter", "identity", "events", "inbox", "heartbeat"];
 
-// OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
+/// OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
 #[test]
 fn a_thread_that_panics_or_returns_ends_the_process_with_code_70_and_its_name() {
     let lock: Arc<Mutex<()>> = Arc::default();
@@ -128,7 +128,7 @@ fn a_process_whose_thread_panics() {
     std::process::exit(fatal.exit as i32);
 }
 
-// OpenAEV-Platform/agent#159, marin-community/marin#8773.
+/// OpenAEV-Platform/agent#159, marin-community/marin#8773.
 #[test]
 fn a_panic_in_any_worker_ends_the_process_within_five_seconds_and_tells_no_secret() {
     let folder = RunFolder::new("panics");

@@ -1,12 +1,16 @@
 //! What the scenarios share: bounds, clusters that are changed, and words for what is asserted.
 
-use navin_test_support::{Cluster, World, until};
+use navin_test_support::{Agent, Cluster, World, until};
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Longest that a step may take on a loaded machine; a good one takes a fraction of it.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
+
+/// The component's CRD.
+pub(crate) const CRD: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/managedcomponents.platform.navin.ai";
 
 /// The name of every scenario's first replica.
 pub(crate) const POD: &str = "agent-a";
@@ -92,6 +96,27 @@ pub(crate) fn hold_in_deletion(world: &World, name: &str) {
     assert!(live(world, name)["metadata"]["deletionTimestamp"].is_string());
 }
 
+/// Changes a component's spec as somebody would who also has a label, an annotation and a finalizer of one's own
+/// there.
+#[track_caller]
+pub(crate) fn touch_by_another(world: &World, name: &str, spec: &Value) {
+    let metadata = json!({
+        "labels": { "other.example/label": "kept" },
+        "annotations": { "other.example/note": "kept" },
+        "finalizers": [FINALIZER],
+    });
+    patch(world, name, &json!({ "metadata": metadata, "spec": spec }));
+}
+
+/// That what [`touch_by_another`] put on a component is there.
+#[track_caller]
+pub(crate) fn assert_kept_of_another(object: &Value) {
+    let metadata = &object["metadata"];
+    assert_eq!(metadata["labels"]["other.example/label"], "kept");
+    assert_eq!(metadata["annotations"]["other.example/note"], "kept");
+    assert_eq!(metadata["finalizers"], json!([FINALIZER]));
+}
+
 /// Somebody else's finalizer.
 pub(crate) const FINALIZER: &str = "other.example/keep";
 
@@ -105,6 +130,26 @@ pub(crate) fn add_finalizer(world: &World, name: &str) {
 #[track_caller]
 pub(crate) fn let_go(world: &World, name: &str) {
     patch(world, name, &json!({ "metadata": { "finalizers": null } }));
+}
+
+/// Waits until a component has this spec; the component.
+#[track_caller]
+pub(crate) fn until_spec(world: &World, name: &str, spec: &Value) -> Value {
+    until("the component to be as it was signed", BOUND, || {
+        world.namespace.component(name).filter(|object| object["spec"] == *spec)
+    })
+}
+
+/// Queues an apply of `ingress`, which is held in deletion, and waits until a leader has accepted it; its
+/// `command_id`.
+#[track_caller]
+pub(crate) fn held_apply(world: &World, agent: &Agent) -> String {
+    agent.wait_leads(&world.namespace, BOUND);
+    hold_in_deletion(world, "ingress");
+    let arguments = json!({ "name": "ingress", "spec": { "replicas": 2 } });
+    let command = queue(world, "managedcomponent.apply", &arguments);
+    until_accepted(world, &command);
+    command
 }
 
 /// The agent's state, which exists.

@@ -1,15 +1,15 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
 //! [`lab`], [`inbox_lab`] and [`doctor_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
-//! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
+//! the real one would never do what a scenario needs; [`wired`] and [`cable`] are put between, where single
 //! calls or the network are to be broken; [`mount`] is a folder as the kubelet makes one. The rest is one theme a module.
 
+mod cable;
 mod doctor_lab;
 mod gateway;
 mod inbox_lab;
 mod lab;
 mod mount;
-mod proxy;
 mod signer;
 mod webhook;
 mod wired;
@@ -34,6 +34,7 @@ mod lists;
 mod network;
 mod offline;
 mod one_leader;
+mod other_writers;
 mod overload;
 mod pid_one;
 mod receipts;
