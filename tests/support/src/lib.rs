@@ -2,7 +2,7 @@
 //!
 //! In reading order: [`World`] is all of it for one scenario; [`Cluster`] is etcd and kube-apiserver;
 //! [`Namespace`] is a fresh namespace with what `deploy/` puts into it; [`Manager`] and [`Agent`] are
-//! the two programs; [`Process`] is what they all are; [`Proxy`] breaks what goes between them;
+//! the two programs, [`Postgres`] the database of several managers; [`Process`] is what they all are; [`Proxy`] breaks what goes between them;
 //! [`until`] is how a test waits.
 //!
 //! Everything here panics with a message when the world is not as a test needs it: there is nobody
@@ -24,6 +24,7 @@ mod identity;
 mod manager;
 mod measure;
 mod namespace;
+mod postgres;
 mod process;
 mod proxy;
 mod reaper;
@@ -39,6 +40,7 @@ pub use identity::Identity;
 pub use manager::Manager;
 pub use measure::Reading;
 pub use namespace::Namespace;
+pub use postgres::Postgres;
 pub use process::{Launch, Process};
 pub use proxy::{Call, Door, Exchange, Fate, Gate, Proxy, Raw, Reply, Server, Wire};
 pub use wait::until;
