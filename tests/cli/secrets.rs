@@ -83,7 +83,7 @@ fn no_log_shows_a_secret_while_requests_are_answered() {
         let (mut token, mut certificate) = (false, false);
         until("a request with the token, and one with the certificate", SOON, || {
             for seen in server.seen.try_iter() {
-                token |= seen.head.contains(&CANARY.to_lowercase());
+                token |= seen.bearer.is_some_and(|bearer| bearer.contains(CANARY));
                 certificate |= seen.certified;
             }
             (token && certificate).then_some(())

@@ -1,4 +1,18 @@
 //! What the scenarios share: bounds, clusters that are changed, and words for what is asserted.
+//!
+//! [`inbox`] and [`doctor`] speak to the agent past the manager; [`signer`] and [`gateway`] play the manager where
+//! the real one would never do what a scenario needs, [`webhook`] somebody else in the cluster; [`wired`] and
+//! [`cable`] are put between, where single calls or the network are to be broken; [`mount`] is a folder as the
+//! kubelet makes one.
+
+pub(crate) mod cable;
+pub(crate) mod doctor;
+pub(crate) mod gateway;
+pub(crate) mod inbox;
+pub(crate) mod mount;
+pub(crate) mod signer;
+pub(crate) mod webhook;
+pub(crate) mod wired;
 
 use navin_test_support::{Agent, Cluster, World, until};
 use serde_json::{Value, json};
@@ -169,7 +183,7 @@ pub(crate) fn record(state: &Value, command_id: &str) -> Option<(String, Value)>
 #[track_caller]
 pub(crate) fn until_accepted(world: &World, command_id: &str) -> Value {
     until("the command to be accepted", BOUND, || {
-        let (_, record) = record(&state(world), command_id)?;
+        let (_, record) = record(&world.namespace.state()?, command_id)?;
         (!record["phase"]["accepted"].is_null()).then_some(record)
     })
 }
@@ -178,7 +192,7 @@ pub(crate) fn until_accepted(world: &World, command_id: &str) -> Value {
 #[track_caller]
 pub(crate) fn until_done(world: &World, command_id: &str) -> Value {
     until("the command to be done", BOUND, || {
-        let (_, record) = record(&state(world), command_id)?;
+        let (_, record) = record(&world.namespace.state()?, command_id)?;
         (!record["phase"]["done"].is_null()).then_some(record)
     })
 }
