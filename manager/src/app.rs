@@ -3,8 +3,7 @@
 use crate::contacts::Contacts;
 use crate::instance::Instance;
 use crate::keys::ServerKey;
-use crate::limits::Limits;
-use crate::rest::Kept;
+use crate::limits::{Kept, Limits};
 use crate::room::Room;
 use crate::stop::Stop;
 use crate::store::Store;

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::{Secrets, ServerKey};
-use crate::limits::Limits;
+use crate::limits::{Kept, Limits};
 use crate::serve::{Port, files_of};
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
@@ -107,7 +107,7 @@ async fn start(
         parsing: Semaphore::new(gateway::PARSING),
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
-        kept: rest::Kept::new(),
+        kept: Kept::new(),
         stop,
     });
     let [renewed, looked, kept] = [(); 3].map(|()| Arc::clone(&app));

@@ -4,7 +4,6 @@
 //! change that relies on it.
 
 mod commands;
-mod delivered;
 mod error;
 mod look;
 mod receipts;
@@ -12,8 +11,8 @@ mod reports;
 
 use crate::app::Shared;
 use crate::http;
+use crate::peer::Peer;
 use crate::room::{Pace, Room};
-use crate::serve::Peer;
 use crate::store::audit::Entry;
 use crate::store::bounded;
 use crate::store::identities::Identity;
@@ -23,7 +22,6 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-pub(crate) use delivered::Delivered;
 use error::GatewayError;
 pub(crate) use look::look;
 use std::sync::Arc;
