@@ -21,7 +21,7 @@ LABEL org.opencontainers.image.title="navin-cluster-agent" \
       org.opencontainers.image.source="${SOURCE}"
 USER 65532:65532
 ENTRYPOINT ["/navin-cluster-agent"]
-CMD ["run", "--inbox", "/var/lib/navin/inbox"]
+CMD ["run", "--inbox", "/var/lib/navin/inbox", "--run-dir", "/var/lib/navin/run"]
 
 FROM frame AS prebuilt
 COPY --chmod=0755 navin-cluster-agent /navin-cluster-agent

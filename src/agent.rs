@@ -27,6 +27,8 @@ use std::time::Duration;
 
 /// Events that wait for the leader thread; a producer blocks when it is full.
 const EVENTS: usize = 64;
+/// Ends of threads and signals that wait for the main thread, which goes by the first; more are not told.
+const WAKES: usize = 8;
 /// How long the ending may take before the process ends anyway.
 const STOP_LIMIT: Duration = Duration::from_millis(4_500);
 
@@ -61,7 +63,7 @@ enum Wake {
 
 /// Runs the agent until a signal ends it.
 pub(crate) fn run(options: &Options) -> Result<Exit, Fatal> {
-    run_by(Arc::new(SystemClock::new()), options)
+    run_by(Arc::new(SystemClock::default()), options)
 }
 
 /// Runs it by this clock, which every thread looks at all the time.
@@ -84,7 +86,7 @@ fn run_by(clock: Arc<dyn Clock>, options: &Options) -> Result<Exit, Fatal> {
     let heart = parts.heart();
 
     parts.announce(elector.holder());
-    let (wake, woken) = sync_channel(8);
+    let (wake, woken) = sync_channel(WAKES);
     let start = |name: &'static str, body: Box<dyn FnOnce() + Send>| {
         guarded(name, wake.clone(), body).map_err(system("thread"))
     };
@@ -139,7 +141,7 @@ fn forward(mut signals: Signals, wake: &SyncSender<Wake>) {
     }
 }
 
-/// Starts a thread whose end, by a panic too, the main thread is told.
+/// Starts a thread whose end the main thread is told.
 fn guarded(name: &'static str, wake: SyncSender<Wake>, body: Box<dyn FnOnce() + Send>) -> io::Result<()> {
     let ended = Ended { name, wake };
     let guarded = move || {
@@ -149,7 +151,7 @@ fn guarded(name: &'static str, wake: SyncSender<Wake>, body: Box<dyn FnOnce() + 
     spawn(name, guarded).map(drop)
 }
 
-/// Tells the main thread that a thread has ended, by a panic too.
+/// Tells the main thread that a thread has ended; by a panic too, where that unwinds and does not abort.
 struct Ended {
     name: &'static str,
     wake: SyncSender<Wake>,
@@ -174,7 +176,7 @@ fn await_end(woken: &Receiver<Wake>, permit: &Permit, events: &SyncSender<Event>
     permit.close();
     // Wakes the leader thread; where the channel is full it is awake.
     drop(events.try_send(Event::Leadership));
-    let clock = SystemClock::new();
+    let clock = SystemClock::default();
     loop {
         match woken.recv_timeout(STOP_LIMIT.saturating_sub(clock.monotonic())) {
             Ok(Wake::Ended("leader")) if permit.holds() => permit.leader_has_stopped(),

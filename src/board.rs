@@ -1,26 +1,26 @@
 //! What the reporter shows: put there by the leader (the state, the counts, how each component stands) and
 //! by the watch (what is there).
 
-use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::watch::{Sighting, Status};
 use crate::rules::link::Link;
-use crate::rules::messages::{self, Reason, Receipt};
+use crate::rules::messages::{self, Receipt};
 use crate::rules::names::ComponentName;
 use crate::rules::state::State;
 use crate::rules::upkeep::Reference;
+use crate::threads::Shared;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The board, shared by the threads of one process.
 #[derive(Default)]
 pub struct Board {
-    shown: Mutex<Shown>,
+    /// Told of by the leader and the watch; the reporter waits.
+    pub shown: Shared<Shown>,
     /// What the watch saw last; none until it has seen all.
     live: Mutex<Option<BTreeMap<String, Live>>>,
-    changed: Condvar,
 }
 
 /// What the leader shows.
@@ -43,8 +43,6 @@ pub struct Shown {
     /// Periods without the manager.
     pub offline_periods: u64,
     conditions: Arc<BTreeMap<ComponentName, Condition>>,
-    /// Something is new since the reporter looked.
-    news: bool,
 }
 
 /// How a component stands, as the leader found it.
@@ -70,24 +68,13 @@ impl From<(Sighting, Status)> for Live {
 }
 
 impl Board {
-    fn lock(&self) -> MutexGuard<'_, Shown> {
-        self.shown.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn live(&self) -> MutexGuard<'_, Option<BTreeMap<String, Live>>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn tell(&self, change: impl FnOnce(&mut Shown)) {
-        let mut shown = self.lock();
-        change(&mut shown);
-        shown.news = true;
-        self.changed.notify_all();
-    }
-
     /// This replica leads since `wall` and `since` (monotonic), with this state.
     pub fn lead(&self, wall: Timestamp, since: Duration, state: Arc<State>) {
-        self.tell(|shown| {
+        self.shown.tell(|shown| {
             shown.reign = Some((wall, since, state));
             shown.conditions = Arc::default();
         });
@@ -95,63 +82,57 @@ impl Board {
 
     /// This replica does not lead any more.
     pub fn stepped_down(&self) {
-        self.lock().reign = None;
+        self.shown.lock().reign = None;
         self.unlisted();
     }
 
     /// The state as it was last written.
     pub fn publish(&self, state: Arc<State>) {
-        if let Some((_, _, shown)) = &mut self.lock().reign {
+        if let Some((_, _, shown)) = &mut self.shown.lock().reign {
             *shown = state;
         }
     }
 
     /// Whether the state takes no more commands; whether that is new.
     pub fn full(&self, full: bool) -> bool {
-        std::mem::replace(&mut self.lock().full, full) != full
+        std::mem::replace(&mut self.shown.lock().full, full) != full
     }
 
     /// Counts an outcome.
     pub fn count(&self, receipt: &Receipt) {
-        match (receipt.status, receipt.reason) {
-            (messages::Status::Refused, Some(reason)) => self.count_unreadable(reason),
+        let mut shown = self.shown.lock();
+        let count = match (receipt.status, receipt.reason) {
+            (messages::Status::Refused, Some(reason)) => shown.refused.entry(reason.as_str()).or_default(),
             (messages::Status::Succeeded | messages::Status::Failed | messages::Status::Refused, _) => {
-                let mut shown = self.lock();
-                shown.executed = shown.executed.saturating_add(1);
+                &mut shown.executed
             }
-        }
+        };
+        *count = count.saturating_add(1);
     }
 
     /// The link has changed: periods without the manager are counted, and a report is due once it is back.
     pub fn link(&self, link: Link) {
-        let mut shown = self.lock();
+        let mut shown = self.shown.lock();
         match link {
             Link::Offline => shown.offline_periods = shown.offline_periods.saturating_add(1),
             Link::Connecting => {}
             Link::Online => {
                 shown.status_changed = true;
-                shown.news = true;
-                self.changed.notify_all();
+                drop(shown);
+                self.shown.notify();
             }
         }
     }
 
-    /// Counts a refusal that nobody can be told of.
-    pub fn count_unreadable(&self, reason: Reason) {
-        let mut shown = self.lock();
-        let count = shown.refused.entry(reason.as_str()).or_default();
-        *count = count.saturating_add(1);
-    }
-
     /// Counts a component that was restored.
     pub fn count_repair(&self) {
-        let mut shown = self.lock();
+        let mut shown = self.shown.lock();
         shown.repaired = shown.repaired.saturating_add(1);
     }
 
     /// How `name` stands; none where nothing is wanted of it any more.
     pub fn stands(&self, name: &ComponentName, condition: Option<Condition>) {
-        let mut shown = self.lock();
+        let mut shown = self.shown.lock();
         let conditions = Arc::make_mut(&mut shown.conditions);
         if conditions.get(name) == condition.as_ref() {
             return;
@@ -161,15 +142,15 @@ impl Board {
             None => conditions.remove(name),
         };
         shown.status_changed = true;
-        shown.news = true;
-        self.changed.notify_all();
+        drop(shown);
+        self.shown.notify();
     }
 
     /// Asks for an inventory whose reading begins after this; the number that its
     /// [`Event::Inventory`](crate::event::Event::Inventory) will have reached.
     pub fn ask_inventory(&self) -> u64 {
         let mut asked = 0;
-        self.tell(|shown| {
+        self.shown.tell(|shown| {
             shown.asked = shown.asked.wrapping_add(1);
             asked = shown.asked;
         });
@@ -187,7 +168,7 @@ impl Board {
         *live = Some(found);
         drop(live);
         if differs {
-            self.tell(|shown| shown.status_changed = true);
+            self.shown.tell(|shown| shown.status_changed = true);
         }
     }
 
@@ -206,7 +187,7 @@ impl Board {
         let differs = before.map(|before| before.status) != live_now.get(&name).map(|now| now.status.clone());
         drop(live);
         if differs && self.kept(&name) {
-            self.tell(|shown| shown.status_changed = true);
+            self.shown.tell(|shown| shown.status_changed = true);
         }
     }
 
@@ -216,36 +197,25 @@ impl Board {
             live.remove(name);
         }
         if self.kept(name) {
-            self.tell(|shown| shown.status_changed = true);
+            self.shown.tell(|shown| shown.status_changed = true);
         }
     }
 
     /// Whether a command asked for the component.
     fn kept(&self, name: &str) -> bool {
-        let shown = self.lock();
+        let shown = self.shown.lock();
         let Some((_, _, state)) = &shown.reign else { return false };
         ComponentName::parse(name)
             .is_some_and(|name| state.component(&name).is_some_and(|component| component.desired.is_some()))
     }
 
-    /// Waits for something new, at most `limit`.
-    pub fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit.min(LONGEST_WAIT), |shown| !shown.news));
-    }
-
-    /// Whether something is new since the reporter looked.
-    #[must_use]
-    pub fn news(&self) -> bool {
-        self.lock().news
-    }
-
     /// What is shown now; nothing of it is new after that.
     #[must_use]
     pub fn take(&self) -> Shown {
-        let mut shown = self.lock();
+        self.shown.heed();
+        let mut shown = self.shown.lock();
         let copy = shown.clone();
         shown.status_changed = false;
-        shown.news = false;
         copy
     }
 

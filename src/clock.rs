@@ -3,11 +3,18 @@
 //! Lease arithmetic uses [`Clock::monotonic`] alone; validity windows use [`Clock::wall`]. A step of the
 //! wall clock therefore never makes a leader.
 
+#![expect(clippy::disallowed_methods, reason = "the only clock")]
+
 use crate::files;
+use crate::rules::names::hex;
 use jiff::Timestamp;
 use ring::rand::{SecureRandom, SystemRandom};
+use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+/// Largest `/proc/uptime`, in bytes.
+const UPTIME_BYTES: usize = 128;
 
 /// Time and chance, as the agent sees them.
 pub trait Clock: Send + Sync {
@@ -17,42 +24,51 @@ pub trait Clock: Send + Sync {
     fn monotonic(&self) -> Duration;
     /// Waits; only between two tries of one write, never for an event.
     fn sleep(&self, pause: Duration);
-    /// Random bits for jitter and for an absent pod uid.
+    /// Random bits for jitter and for names that only should not meet; zeros where there are none to be had.
     fn random(&self) -> u64;
+}
+
+/// The wall clock of the operating system, where no [`Clock`] is at hand.
+#[must_use]
+pub fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 /// Time since this machine started, the same for all processes; `None` where it cannot be read.
 #[must_use]
 pub fn uptime() -> Option<Duration> {
-    let text = files::read_text(Path::new("/proc/uptime"), 128).ok()?;
+    let text = files::read_text(Path::new("/proc/uptime"), UPTIME_BYTES).ok()?;
     let (seconds, hundredths) = text.split_whitespace().next()?.split_once('.')?;
     let hundredths: u64 = hundredths.parse().ok()?;
     Duration::from_secs(seconds.parse().ok()?).checked_add(Duration::from_millis(hundredths.checked_mul(10)?))
 }
 
+/// What nobody can guess or has a second time: 128 random bits in hexadecimal.
+///
+/// # Errors
+///
+/// The operating system gives no random bits.
+pub fn unpredictable() -> io::Result<String> {
+    let mut bytes = [0; 16];
+    SystemRandom::new().fill(&mut bytes).map_err(|_| io::Error::other("no random bits"))?;
+    Ok(hex(&bytes))
+}
+
 /// The operating system's clock.
 pub struct SystemClock {
     start: Instant,
-    random: SystemRandom,
 }
 
-impl SystemClock {
-    /// A clock whose monotonic time begins now.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { start: Instant::now(), random: SystemRandom::new() }
-    }
-}
-
+/// One whose monotonic time begins now.
 impl Default for SystemClock {
     fn default() -> Self {
-        Self::new()
+        Self { start: Instant::now() }
     }
 }
 
 impl Clock for SystemClock {
     fn wall(&self) -> Timestamp {
-        Timestamp::now()
+        now()
     }
 
     fn monotonic(&self) -> Duration {
@@ -66,7 +82,7 @@ impl Clock for SystemClock {
     fn random(&self) -> u64 {
         let mut bytes = [0; 8];
         // Without random bits all replicas wait alike, which is slower and no less safe.
-        if self.random.fill(&mut bytes).is_err() {
+        if SystemRandom::new().fill(&mut bytes).is_err() {
             log::warn!("no random bits from the operating system: pauses are not spread");
         }
         u64::from_le_bytes(bytes)

@@ -14,6 +14,7 @@ use finding::{Finding, Status};
 
 use crate::agent::KubeAccess;
 use crate::heartbeat::{self, NotAlive};
+use crate::rules::link::OFFSET_TRUSTED_MS;
 use crate::rules::names::format_time;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -87,9 +88,6 @@ impl Examination {
     }
 }
 
-/// Offset of another's clock from ours above which records are not dropped, in milliseconds (CONTRACT section 2).
-const SKEW_MS: i64 = 60_000;
-
 /// The others' clocks less ours, in milliseconds.
 fn clock(api_server: Option<i64>, gateway: Option<i64>) -> Finding {
     let seconds = |offset: i64| offset.div_euclid(1_000);
@@ -102,7 +100,7 @@ fn clock(api_server: Option<i64>, gateway: Option<i64>) -> Finding {
     if told.is_empty() {
         return Finding::unknown("clock", "nobody answered, to compare it with");
     }
-    let skewed = [api_server, gateway].into_iter().flatten().any(|offset| offset.abs() > SKEW_MS);
+    let skewed = [api_server, gateway].into_iter().flatten().any(|offset| offset.abs() > OFFSET_TRUSTED_MS);
     let text = told.join(", ");
     if skewed {
         let advice =

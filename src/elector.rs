@@ -6,18 +6,20 @@ mod tests;
 
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::lease::{self, Holding};
 use crate::kube::{Kube, KubeError, Object, state as configmap};
-use crate::leadership::{Permit, Tenure};
-use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, micro_time};
+use crate::leadership::Permit;
+use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, Tenure, micro_time, third};
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 /// How often a follower reads a Lease that it cannot watch: a release is seen within this.
 const LOOK: Duration = Duration::from_millis(1_500);
+/// Into how many pauses a term is cut after calls that failed: several tries fit into what is left of it.
+const RETRIES: u32 = 15;
 /// A watch that ended sooner is not followed by another at once.
 const SHORT: Duration = Duration::from_secs(1);
 /// How long the release waits for the leader thread to end.
@@ -26,7 +28,6 @@ const RELEASE_WAIT: Duration = Duration::from_secs(4);
 /// What is held, and the Lease as our last write left it.
 struct Held {
     hold: Hold,
-    tenure: Arc<Tenure>,
     acquire_time: String,
     lease: Object,
 }
@@ -56,7 +57,16 @@ impl Elector {
         duration: Duration,
     ) -> Self {
         let me = Candidate { holder, duration };
-        Self { kube, clock, permit, leader, me, observer: Observer::new(), held: None, said: Said::default() }
+        Self {
+            kube,
+            clock,
+            permit,
+            leader,
+            me,
+            observer: Observer::default(),
+            held: None,
+            said: Said::default(),
+        }
     }
 
     /// Our `holderIdentity`.
@@ -91,7 +101,7 @@ impl Elector {
         let resigned = self.permit.take_resigned();
         let rest = self.permit.resigned_for(self.clock.monotonic());
         if let Some(held) =
-            self.held.take_if(|held| rest.is_some() || resigned.as_ref() == Some(&held.tenure))
+            self.held.take_if(|held| rest.is_some() || resigned.as_ref() == Some(&held.hold.tenure))
         {
             log::warn!("lease left to others for_s={}", rest.unwrap_or_default().as_secs());
             self.release(&held);
@@ -107,13 +117,12 @@ impl Elector {
         }
     }
 
-    /// Pause after a call that failed: several tries fit into what is left of a term.
     fn retry(&self) -> Duration {
-        self.me.duration / 15
+        self.me.duration.checked_div(RETRIES).unwrap_or(LOOK)
     }
 
     fn look(&self) -> Duration {
-        LOOK.min(self.me.duration / 3)
+        LOOK.min(third(self.me.duration))
     }
 
     fn lead(&mut self, held: Held) -> Duration {
@@ -125,7 +134,7 @@ impl Elector {
                 pause
             }
             Action::StepDown | Action::Create | Action::Take { .. } => {
-                log::warn!("lease lost transitions={}", held.hold.transitions);
+                log::warn!("lease lost transitions={}", held.hold.tenure.transitions);
                 self.permit.revoke();
                 self.permit.let_go();
                 self.tell_leader();
@@ -137,20 +146,22 @@ impl Elector {
     fn renew(&mut self, mut held: Held) -> Duration {
         let sent = self.clock.monotonic();
         let renew_time = micro_time(self.clock.wall());
-        let holding = self.holding(held.hold.transitions, &held.acquire_time, &renew_time);
+        let holding = self.holding(held.hold.tenure.transitions, &held.acquire_time, &renew_time);
         match lease::replace(&self.kube, &held.lease, &holding) {
             Ok(lease) => {
                 self.observe(Some(&lease));
                 held.lease = lease;
                 held.hold.renewed = sent;
-                self.permit.grant(&held.tenure, held.hold.deadline(self.me.duration));
+                self.permit.grant(&held.hold.tenure, held.hold.deadline(self.me.duration));
                 self.held = Some(held);
                 Duration::ZERO
             }
             Err(error) => {
                 self.trouble("lease not renewed", &error);
                 // Somebody else's label on the Lease conflicts too: what it is, a reading tells.
-                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) = (&error, self.read()) {
+                if let (KubeError::Conflict(_) | KubeError::NotFound(_), Ok(found)) =
+                    (&error, lease::get(&self.kube))
+                {
                     self.observe(found.as_ref());
                     if let Some(lease) = found {
                         held.lease = lease;
@@ -163,7 +174,7 @@ impl Elector {
     }
 
     fn follow(&mut self) -> Duration {
-        let found = match self.read() {
+        let found = match lease::get(&self.kube) {
             Ok(found) => found,
             Err(error) => {
                 self.trouble("lease unreadable", &error);
@@ -242,7 +253,10 @@ impl Elector {
                 // Where there is no such namespace either, a Lease is not found however often it is made.
                 match error {
                     KubeError::Refused { .. } | KubeError::NotFound(_) => self.look(),
-                    _ => self.retry(),
+                    KubeError::Conflict(_)
+                    | KubeError::Gone(_)
+                    | KubeError::Unavailable { .. }
+                    | KubeError::Unanswered { .. } => self.retry(),
                 }
             }
         }
@@ -262,28 +276,27 @@ impl Elector {
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {
-        let uid = lease.uid().unwrap_or("").to_owned();
-        let hold = Hold { uid: uid.clone(), transitions, renewed: sent };
         let tenure = Arc::new(Tenure {
             holder: self.me.holder.clone(),
             transitions,
-            lease_uid: uid,
+            lease_uid: lease.uid().unwrap_or("").to_owned(),
             first_start,
             since: self.clock.monotonic(),
         });
+        let hold = Hold { tenure, renewed: sent };
         log::info!("lease taken holder={} transitions={transitions}", self.me.holder);
-        self.permit.grant(&tenure, hold.deadline(self.me.duration));
-        self.held = Some(Held { hold, tenure, acquire_time: time, lease });
+        self.permit.grant(&hold.tenure, hold.deadline(self.me.duration));
+        self.held = Some(Held { hold, acquire_time: time, lease });
         self.tell_leader();
     }
 
     fn release(&self, held: &Held) {
         let now = micro_time(self.clock.wall());
-        let mut holding = self.holding(held.hold.transitions, &held.acquire_time, &now);
+        let mut holding = self.holding(held.hold.tenure.transitions, &held.acquire_time, &now);
         holding.holder = "";
         self.permit.saw_holder("");
         match lease::replace(&self.kube, &held.lease, &holding) {
-            Ok(_) => log::info!("lease released transitions={}", held.hold.transitions),
+            Ok(_) => log::info!("lease released transitions={}", held.hold.tenure.transitions),
             Err(error) => log::warn!("lease not released error={:?}", error.to_string()),
         }
     }
@@ -295,14 +308,6 @@ impl Elector {
             transitions,
             acquire_time,
             renew_time,
-        }
-    }
-
-    fn read(&self) -> Result<Option<Object>, KubeError> {
-        match lease::get(&self.kube) {
-            Ok(lease) => Ok(Some(lease)),
-            Err(KubeError::NotFound(_)) => Ok(None),
-            Err(error) => Err(error),
         }
     }
 

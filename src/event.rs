@@ -1,7 +1,6 @@
 //! What wakes the leader thread: the one closed list of it, so that nothing else can.
 
 use crate::kube::watch::Sighting;
-use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::verdict::Trust;
 use serde_json::Value;
@@ -13,12 +12,10 @@ use std::sync::mpsc::SyncSender;
 pub enum Event {
     /// The permission to act came or went.
     Leadership,
-    /// Envelopes came, each with its own bytes.
+    /// Envelopes came from the gateway, each with its own bytes.
     Delivered {
         /// The envelopes.
         envelopes: Vec<Vec<u8>>,
-        /// Where they came from.
-        source: Source,
         /// Dropped when they were taken: until then nothing more is fetched.
         taken: SyncSender<()>,
     },

@@ -19,7 +19,7 @@ pub enum Exit {
     NoInput = 66,
     /// `EX_UNAVAILABLE`: no agent answers in the inbox.
     Unavailable = 69,
-    /// `EX_SOFTWARE`: a thread ended that should not.
+    /// `EX_SOFTWARE`: a thread ended that should not. A panic ends what is shipped by SIGABRT instead.
     Software = 70,
     /// `EX_OSERR`: the operating system refused a thread, a signal handler, a folder or the output.
     System = 71,
@@ -31,7 +31,10 @@ pub enum Exit {
 
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        // The discriminants are the codes, and bytes: nothing is cut.
+        #[expect(
+            clippy::as_conversions,
+            reason = "the discriminants are the codes, and bytes: nothing is cut"
+        )]
         Self::from(exit as u8)
     }
 }

@@ -1,18 +1,31 @@
 //! Bounded reads of files, and the replacement of one. With `folder`, the only place where the agent opens one.
 
+#![expect(clippy::disallowed_methods, reason = "opens files, and bounds what is read of them")]
+
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// Largest file that the agent reads, in bytes: a certificate bundle or a command.
-pub const MAX_FILE_BYTES: u64 = 1024 * 1024;
+pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+
+/// Reads at most `limit` bytes; a longer text is cut there.
+///
+/// # Errors
+///
+/// What the operating system says.
+pub fn bounded(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    source.take(u64::try_from(limit).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
 
 /// Reads a regular file of at most `limit` bytes.
 ///
 /// # Errors
 ///
 /// What the operating system says, or `InvalidData` for something that is not a regular file or is larger.
-pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
     let regular = |metadata: Metadata| {
         let error = || io::Error::new(io::ErrorKind::InvalidData, "expected a regular file");
         metadata.is_file().then_some(()).ok_or_else(error)
@@ -21,9 +34,8 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     regular(std::fs::metadata(path)?)?;
     let file = File::open(path)?;
     regular(file.metadata()?)?;
-    let mut bytes = Vec::new();
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > limit {
+    let bytes = bounded(file, limit.saturating_add(1))?;
+    if bytes.len() > limit {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));
     }
     Ok(bytes)
@@ -34,7 +46,7 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
 /// # Errors
 ///
 /// As [`read`], and `InvalidData` for what is not UTF-8.
-pub fn read_text(path: &Path, limit: u64) -> io::Result<String> {
+pub fn read_text(path: &Path, limit: usize) -> io::Result<String> {
     String::from_utf8(read(path, limit)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "expected UTF-8 text"))
 }
@@ -56,17 +68,11 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(&temporary, path)
 }
 
-/// Reads at most `limit` bytes of a file, or of standard input for `-`; a longer text is cut there.
+/// [`bounded`], of a file, or of standard input for `-`.
 ///
 /// # Errors
 ///
 /// What the operating system says.
-pub fn read_head(path: &str, limit: u64) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    if path == "-" {
-        io::stdin().lock().take(limit).read_to_end(&mut bytes)?;
-    } else {
-        File::open(path)?.take(limit).read_to_end(&mut bytes)?;
-    }
-    Ok(bytes)
+pub fn read_head(path: &str, limit: usize) -> io::Result<Vec<u8>> {
+    if path == "-" { bounded(io::stdin().lock(), limit) } else { bounded(File::open(path)?, limit) }
 }

@@ -4,11 +4,14 @@
 //! an open never waits for a writer, every read has a limit, and what is written appears whole or not at
 //! all.
 
+#![expect(clippy::disallowed_methods, reason = "opens files, and bounds what is read of them")]
+
+use crate::clock::unpredictable;
+use crate::files::bounded;
 use crate::rules::inbox::receipt_name;
 use jiff::Timestamp;
-use ring::rand::{SecureRandom, SystemRandom};
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -27,7 +30,7 @@ pub struct Stamp {
     /// Device and inode.
     pub file: (u64, u64),
     /// In bytes.
-    pub size: u64,
+    pub size: usize,
 }
 
 /// A name in the folder.
@@ -61,7 +64,7 @@ pub trait Folder: Send {
     /// # Errors
     ///
     /// What the operating system says.
-    fn read(&self, entry: &Entry, limit: u64) -> io::Result<Option<Vec<u8>>>;
+    fn read(&self, entry: &Entry, limit: usize) -> io::Result<Option<Vec<u8>>>;
 
     /// Writes a file so that its name never has a part of it, in place of what has that name.
     ///
@@ -81,14 +84,13 @@ pub trait Folder: Send {
 /// A folder of the file system, by its path: one that is removed and made again is the same one.
 pub struct DirFolder {
     path: PathBuf,
-    random: SystemRandom,
 }
 
 impl DirFolder {
     /// The folder at `path`, whether it is there yet or not.
     #[must_use]
     pub fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), random: SystemRandom::new() }
+        Self { path: path.to_owned() }
     }
 
     /// Removes what a process that was killed while it wrote has left: our temporary files that have not
@@ -103,17 +105,6 @@ impl DirFolder {
                 drop(self.remove(&name));
             }
         }
-    }
-
-    /// A name that nobody can guess: 128 random bits in hexadecimal.
-    ///
-    /// # Errors
-    ///
-    /// The operating system gives no random bits.
-    pub fn unpredictable(&self) -> io::Result<String> {
-        let mut bytes = [0; 16];
-        self.random.fill(&mut bytes).map_err(|_| io::Error::other("no random bits"))?;
-        Ok(bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")))
     }
 }
 
@@ -147,7 +138,7 @@ impl Folder for DirFolder {
         Some(entry(name.to_owned(), &metadata))
     }
 
-    fn read(&self, seen: &Entry, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, seen: &Entry, limit: usize) -> io::Result<Option<Vec<u8>>> {
         // NONBLOCK: to open a FIFO would wait for its writer. NOCTTY: nor does a terminal become ours.
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(&seen.name));
@@ -163,13 +154,12 @@ impl Folder for DirFolder {
         if !unchanged(&file)? || seen.unreadable.is_some() {
             return Ok(None);
         }
-        let mut bytes = Vec::new();
-        (&mut file).take(limit).read_to_end(&mut bytes)?;
+        let bytes = bounded(&mut file, limit)?;
         Ok(unchanged(&file)?.then_some(bytes))
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let temporary = self.path.join(format!(".{}.tmp", self.unpredictable()?));
+        let temporary = self.path.join(format!(".{}.tmp", unpredictable()?));
         let written =
             write_new(&temporary, bytes).and_then(|()| fs::rename(&temporary, self.path.join(name)));
         if written.is_err() {
@@ -213,7 +203,7 @@ fn entry(name: String, metadata: &Metadata) -> Entry {
         modified: (metadata.mtime(), metadata.mtime_nsec()),
         changed: (metadata.ctime(), metadata.ctime_nsec()),
         file: (metadata.dev(), metadata.ino()),
-        size: metadata.len(),
+        size: usize::try_from(metadata.len()).unwrap_or(usize::MAX),
     };
     Entry { name, stamp, unreadable }
 }

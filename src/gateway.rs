@@ -1,4 +1,7 @@
 //! The manager's gateway (CONTRACT section 4): poll, receipt, report.
+//!
+//! Every body has its limit. What is not 200 with the contract's shape is a failure, and nothing but that makes us online.
+//! Its `Date` counts for nothing but whether records may be dropped, and for what people are told.
 
 mod probe;
 
@@ -8,13 +11,15 @@ use crate::clock::Clock;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::backoff::{http_date, retry_after};
 use crate::rules::json::parse_foreign;
+use crate::rules::link::clock_trusted;
 use crate::rules::messages::Receipt;
+use crate::threads::Shared;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Limit on a receipt's or report's exchange.
@@ -22,22 +27,18 @@ const POST_LIMIT: Duration = Duration::from_secs(30);
 /// How much longer than the asked wait a poll may take.
 const POLL_SLACK: Duration = Duration::from_secs(15);
 /// Largest answer to a poll, in bytes: 4 MiB of envelopes, and what is around them.
-const POLL_BYTES: u64 = 5 * 1024 * 1024;
+const POLL_BYTES: usize = 5 * 1024 * 1024;
 /// Largest answer to anything else, in bytes.
-const ANSWER_BYTES: u64 = 64 * 1024;
-/// Largest error body that is read, in bytes.
-const ERROR_BYTES: usize = 64 * 1024;
+const ANSWER_BYTES: usize = 64 * 1024;
+/// Longest code of an error that is kept, in characters.
+const CODE_CHARS: usize = 64;
 /// Most envelopes in one answer.
 const POLL_MOST: usize = 64;
-/// How old a reading of the gateway's clock may be to count as trusted.
-const OFFSET_AGE: Duration = Duration::from_mins(1);
-/// Largest offset at which records may be dropped.
-const OFFSET_TRUSTED: i64 = 60_000;
 
 /// Why a call to the gateway did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GatewayError {
-    /// An answer other than 2xx.
+    /// An answer other than 200.
     Status {
         /// The HTTP status.
         status: u16,
@@ -78,10 +79,7 @@ impl From<HttpError> for GatewayError {
 
 /// What is known of the manager from its answers; shared by the threads.
 #[derive(Default)]
-pub struct Contact {
-    seen: Mutex<Seen>,
-    changed: Condvar,
-}
+pub struct Contact(Shared<Seen>);
 
 #[derive(Clone, Copy, Default)]
 struct Seen {
@@ -90,45 +88,33 @@ struct Seen {
 }
 
 impl Contact {
-    fn update(&self, change: impl FnOnce(&mut Seen)) {
-        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
-        self.changed.notify_all();
+    /// Waits until a request that was sent after `sent` (monotonic) was answered 200, at most `limit`.
+    pub fn await_answer(&self, sent: Duration, limit: Duration) {
+        self.0.wait_while(limit, |seen| seen.answered <= Some(sent));
     }
 
-    fn seen(&self) -> Seen {
-        *self.seen.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until a request that was sent after `sent` was answered 2xx, at most `limit`.
-    fn await_answer(&self, sent: Duration, limit: Duration) {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.changed.wait_timeout_while(seen, limit, |seen| seen.answered <= Some(sent)));
-    }
-
-    /// A request that was sent then (monotonic) was answered 2xx.
+    /// A request that was sent then (monotonic) was answered 200.
     #[cfg(test)]
     pub(crate) fn note_answered(&self, sent: Duration) {
-        self.update(|seen| seen.answered = seen.answered.max(Some(sent)));
+        self.0.tell(|seen| seen.answered = seen.answered.max(Some(sent)));
     }
 
-    /// When the last request that was answered 2xx was sent (monotonic).
+    /// When the last request that was answered 200 was sent (monotonic).
     #[must_use]
     pub fn answered(&self) -> Option<Duration> {
-        self.seen().answered
+        self.0.lock().answered
     }
 
     /// The gateway's clock less ours, in milliseconds, as last seen.
     #[must_use]
     pub fn clock_offset_ms(&self) -> Option<i64> {
-        self.seen().offset.map(|(offset, _)| offset)
+        self.0.lock().offset.map(|(offset, _)| offset)
     }
 
     /// Whether the gateway's `Date` of the last minute is within 60 s of our clock.
     #[must_use]
     pub fn clock_trusted(&self, now: Duration) -> bool {
-        self.seen().offset.is_some_and(|(offset, at)| {
-            now.saturating_sub(at) <= OFFSET_AGE && offset.abs() <= OFFSET_TRUSTED
-        })
+        self.0.lock().offset.is_some_and(|(offset, at)| clock_trusted(offset, now.saturating_sub(at)))
     }
 }
 
@@ -136,7 +122,8 @@ impl Contact {
 pub struct Gateway {
     http: Arc<dyn Http>,
     clock: Arc<dyn Clock>,
-    contact: Arc<Contact>,
+    /// What is known from the answers to whoever asked.
+    pub contact: Arc<Contact>,
 }
 
 #[derive(Deserialize)]
@@ -167,22 +154,6 @@ impl Gateway {
     #[must_use]
     pub fn new(http: Arc<dyn Http>, clock: Arc<dyn Clock>, contact: Arc<Contact>) -> Self {
         Self { http, clock, contact }
-    }
-
-    /// When the last request that was answered 2xx was sent (monotonic), whoever sent it.
-    #[must_use]
-    pub fn answered(&self) -> Option<Duration> {
-        self.contact.answered()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn contact_for_tests(&self) -> &Contact {
-        &self.contact
-    }
-
-    /// Waits until another request than the one of `sent` (monotonic) was answered 2xx, at most `limit`.
-    pub fn await_answer(&self, sent: Duration, limit: Duration) {
-        self.contact.await_answer(sent, limit);
     }
 
     /// Asks for commands and waits up to `wait_s` seconds for one; each envelope keeps its own bytes.
@@ -237,7 +208,7 @@ impl Gateway {
         let sent = self.clock.monotonic();
         let response = self.http.send(request)?;
         log::debug!("gateway method={:?} path={} status={}", request.method, request.path, response.status);
-        if !(200..300).contains(&response.status) {
+        if response.status != 200 {
             return Err(refusal(response));
         }
         let date = response.date.clone();
@@ -250,7 +221,7 @@ impl Gateway {
 
     fn note_answer(&self, sent: Duration, date: Option<&str>) {
         let offset = date.and_then(|date| self.offset(date));
-        self.contact.update(|seen| {
+        self.contact.0.tell(|seen| {
             seen.answered = seen.answered.max(Some(sent));
             if let Some(offset) = offset {
                 seen.offset = Some((offset, self.clock.monotonic()));
@@ -277,7 +248,37 @@ fn refusal(response: Response) -> GatewayError {
 
 /// `error` of a body that is of the contract's shape, else nothing.
 fn error_code(response: Response) -> String {
-    let body = response.bytes().ok().and_then(|body| parse_foreign(&body, ERROR_BYTES).ok());
+    let body = response.bytes().ok().and_then(|body| parse_foreign(&body, ANSWER_BYTES).ok());
     let code = body.as_ref().and_then(|body| body.get("error")).and_then(Value::as_str).unwrap_or("");
-    code.chars().take(64).collect()
+    code.chars().take(CODE_CHARS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::HandClock;
+
+    /// Answers with this status, in the contract's shape.
+    struct Answering(u16);
+
+    impl Http for Answering {
+        fn send(&self, _: &Request) -> Result<Response, HttpError> {
+            let body = Box::new(std::io::Cursor::new(b"{\"commands\":[]}"));
+            Ok(Response { status: self.0, retry_after: None, date: None, body })
+        }
+    }
+
+    #[test]
+    fn no_status_but_200_is_an_answer_of_the_contract() {
+        for status in [200, 201, 202, 204, 206, 299, 304] {
+            let contact = Arc::new(Contact::default());
+            let clock = Arc::new(HandClock::default());
+            let polled = Gateway::new(Arc::new(Answering(status)), clock, Arc::clone(&contact)).poll(0);
+            assert_eq!(
+                (polled.is_ok(), contact.answered().is_some()),
+                (status == 200, status == 200),
+                "{status}"
+            );
+        }
+    }
 }

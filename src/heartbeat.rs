@@ -10,6 +10,7 @@ use crate::http::{Http, HttpError, Request, Response};
 use crate::leadership::Permit;
 use crate::rules::health::{HEALTH_NAME, Health, Heard, MAX_HEALTH_BYTES, WRITE_EVERY, may_wait};
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -17,8 +18,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Longest wait of a thread that has nothing to do, before it looks again.
-pub const LONGEST_WAIT: Duration = Duration::from_mins(1);
+/// How long after the end of its wait a thread looks again.
+const NOTICE: Duration = Duration::from_secs(1);
 /// What a thread may be late, on a node that is short of everything.
 const SLACK: Duration = Duration::from_secs(30);
 
@@ -37,8 +38,7 @@ impl Pulse {
     /// Of a thread whose longest call that blocks takes at most `longest`.
     #[must_use]
     pub fn new(name: &'static str, longest: Duration, clock: Arc<dyn Clock>) -> Arc<Self> {
-        // A wait that is as long as LONGEST_WAIT, and a second to notice.
-        let limit = longest.max(LONGEST_WAIT.saturating_add(Duration::from_secs(1))).saturating_add(SLACK);
+        let limit = longest.max(LONGEST_WAIT.saturating_add(NOTICE)).saturating_add(SLACK);
         let now = AtomicU64::new(millis(clock.monotonic()));
         Arc::new(Self { name, limit, clock, heard: now, taken: AtomicU64::new(0) })
     }

@@ -9,7 +9,7 @@ mod pem;
 #[cfg(test)]
 mod tests;
 
-pub use pem::{check_issued, check_issuers, check_key_pair, first_certificate};
+pub use pem::{check_issued, check_issuers, check_key_pair, not_after};
 
 use crate::token::TokenFile;
 use limited::Limited;
@@ -22,12 +22,14 @@ use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
-/// How long a connection may take, name look-up and handshake included.
+/// How long a name's look-up may take; then, the connection to one of its addresses, the handshake included.
 const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 /// Idle connections are closed at this age, before a firewall may forget them.
 const IDLE_LIMIT: Duration = Duration::from_secs(15);
 /// The limits on connections that everybody has.
 const LIMITS: Limits = Limits { connect: CONNECT_LIMIT, idle: IDLE_LIMIT };
+/// Most idle connections of one client: one thread uses it, for one call at a time, but for a watch beside it.
+const IDLE_MOST: usize = 2;
 /// Largest head of an answer, in bytes.
 const HEAD_LIMIT: usize = 64 * 1024;
 /// Buffer per connection and direction, in bytes.
@@ -60,7 +62,7 @@ pub struct Request {
     /// Limit on the whole exchange, the reading of the body included.
     pub timeout: Duration,
     /// Largest body of the answer, in bytes.
-    pub limit: u64,
+    pub limit: usize,
 }
 
 /// The answer's status, the headers that matter, and its body, still to be read.
@@ -203,11 +205,12 @@ impl HttpsClient {
             .user_agent(concat!("navin-cluster-agent/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .accept_encoding("")
+            .timeout_resolve(Some(limits.connect))
             .timeout_connect(Some(limits.connect))
             .timeout_send_request(Some(SEND_LIMIT))
             .timeout_send_body(Some(SEND_LIMIT))
-            .max_idle_connections(2)
-            .max_idle_connections_per_host(2)
+            .max_idle_connections(IDLE_MOST)
+            .max_idle_connections_per_host(IDLE_MOST)
             .max_idle_age(limits.idle)
             .max_response_header_size(HEAD_LIMIT)
             .input_buffer_size(BUFFER)
@@ -263,26 +266,32 @@ impl Http for HttpsClient {
 /// Sorts ureq's errors by whether the request can have reached the server.
 fn sort_error(error: &ureq::Error) -> HttpError {
     let text = error.to_string();
-    match error {
+    let unsent = matches!(
+        error,
         ureq::Error::HostNotFound
-        | ureq::Error::ConnectionFailed
-        | ureq::Error::Tls(_)
-        | ureq::Error::BadUri(_)
-        | ureq::Error::Http(_)
-        | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect) => HttpError::Unsent(text),
-        ureq::Error::Io(e) if e.kind() == io::ErrorKind::ConnectionRefused || is_before_sending(e) => {
-            HttpError::Unsent(text)
-        }
-        _ => HttpError::Unanswered(text),
+            | ureq::Error::ConnectionFailed
+            | ureq::Error::Tls(_)
+            | ureq::Error::BadUri(_)
+            | ureq::Error::Http(_)
+            | ureq::Error::Timeout(ureq::Timeout::Resolve | ureq::Timeout::Connect)
+    );
+    // Whatever else ureq may have by then may come after the sending.
+    if unsent || matches!(error, ureq::Error::Io(e) if is_before_sending(e)) {
+        HttpError::Unsent(text)
+    } else {
+        HttpError::Unanswered(text)
     }
 }
 
-/// Whether there was no address, or a server that is not the one wanted: nothing is sent before both are there.
+/// Whether there was no address, no listener, or a server that is not the one wanted: nothing is sent before both are there.
 fn is_before_sending(error: &io::Error) -> bool {
     match error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) {
         Some(rustls::Error::InvalidCertificate(_) | rustls::Error::PeerIncompatible(_)) => true,
         Some(_) => false,
         // std has no kind for it.
-        None => error.to_string().starts_with("failed to lookup address information"),
+        None => {
+            error.kind() == io::ErrorKind::ConnectionRefused
+                || error.to_string().starts_with("failed to lookup address information")
+        }
     }
 }

@@ -2,7 +2,6 @@
 
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{self, HttpsClient, TlsFiles};
-use crate::rules::certificate;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::names::format_time;
@@ -57,8 +56,7 @@ impl Identity {
         let (ca, chain, key) = (file("ca.crt")?, file("tls.crt")?, file("tls.key")?);
         http::check_issuers(&ca).map_err(|problem| wrong(dir, "ca.crt", problem))?;
         http::check_key_pair(&chain, &key).map_err(|(name, problem)| wrong(dir, name, problem))?;
-        let certificate_not_after =
-            http::first_certificate(&chain).and_then(|der| certificate::not_after(&der));
+        let certificate_not_after = http::not_after(&chain, &ca);
         Ok(Self { config, ring, certificate_not_after, ca, chain, key })
     }
 
@@ -157,7 +155,7 @@ pub fn load_signed(dir: &Path) -> Result<(KeyRing, Configuration), IdentityError
     let ring = KeyRing::from_pem(&pem).map_err(|e| wrong(dir, "manager.pem", e.to_string()))?;
     let bytes = read(&dir.join("config.json"))?;
     let config = Configuration::open(&bytes, &ring).map_err(|e| wrong(dir, "config.json", e.to_string()))?;
-    Ok((ring, config))
+    Ok((ring, config.into_value()))
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, IdentityError> {

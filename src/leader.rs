@@ -5,6 +5,7 @@
 //! receipt before the receipt is sent. It never waits for a single command: what must be looked at later
 //! gets a time, and [`Leader::work`] says when the next one is.
 
+mod batch;
 mod execute;
 mod intake;
 mod link;
@@ -16,17 +17,19 @@ mod upkeep;
 
 use crate::board::Board;
 use crate::clock::Clock;
-use crate::event::{Event, Ticket};
+use crate::event::{Event, Filed, Ticket};
 use crate::gateway::Contact;
 use crate::inbox::Desk;
 use crate::kube::Kube;
-use crate::leadership::{Permit, Tenure};
+use crate::leadership::Permit;
 use crate::notices::{About, Notices};
 use crate::outbox;
+use crate::rules::election::Tenure;
 use crate::rules::messages::Source;
 use crate::rules::names::Nonce;
 use crate::rules::pace::Pace;
 use crate::rules::said::Said;
+use crate::rules::upkeep::Glimpse;
 use crate::rules::verdict::Trust;
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -35,7 +38,7 @@ use std::time::Duration;
 
 use execute::Task;
 use store::{Stop, Store};
-use upkeep::Keeper;
+use upkeep::{Keeper, glimpse};
 
 /// Longest sleep while nothing is due.
 const IDLE: Duration = Duration::from_secs(5);
@@ -77,10 +80,20 @@ pub struct World {
 }
 
 struct Delivery {
-    envelope: Vec<u8>,
-    source: Source,
+    /// Its bytes, or why there are none.
+    envelope: Result<Vec<u8>, String>,
     /// Of a file of the inbox, which is answered there.
     ticket: Option<Ticket>,
+}
+
+impl Delivery {
+    fn source(&self) -> Source {
+        if self.ticket.is_some() { Source::Inbox } else { Source::Gateway }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.envelope.as_deref().unwrap_or_else(|why| why.as_bytes())
+    }
 }
 
 /// What exists only while this replica leads.
@@ -152,17 +165,17 @@ impl Leader {
                 }
                 self.judge_at = Duration::ZERO;
             }
-            Event::Delivered { envelopes, source, taken } => {
+            Event::Delivered { envelopes, taken } => {
                 self.judge_at = Duration::ZERO;
                 for envelope in envelopes {
-                    self.enqueue(Delivery { envelope, source, ticket: None });
+                    self.enqueue(Delivery { envelope: Ok(envelope), ticket: None });
                 }
                 drop(taken);
             }
             Event::Filed(files) => {
                 self.judge_at = Duration::ZERO;
-                for file in files {
-                    self.take_in(file);
+                for Filed { ticket, content } in files {
+                    self.enqueue(Delivery { envelope: content, ticket: Some(ticket) });
                 }
             }
             Event::Acknowledged(nonce) => {
@@ -174,7 +187,9 @@ impl Leader {
                 }
             }
             Event::Inventory { result, asked, whole } => self.inventory_read(&result, asked, &whole),
-            Event::Listed(_) | Event::Seen(_) | Event::Gone(_) => self.sighted(&event),
+            Event::Listed(all) => self.listed(&all),
+            Event::Seen(seen) => self.sighted(&seen.name, glimpse(&seen)),
+            Event::Gone(name) => self.sighted(&name, Glimpse::Gone),
         }
     }
 
@@ -198,24 +213,15 @@ impl Leader {
                 if self.reign.is_some() {
                     self.step_down("begins anew from what the cluster holds");
                 }
+                let (now, mut pause) = (self.world.clock.monotonic(), RETAKE);
                 match stop {
                     // The next renewal that succeeds shows that we lead all the same.
                     Stop::Deposed | Stop::StateChanged(_) => self.world.permit.revoke(),
-                    Stop::Unusable(_) => {
-                        let until = self.world.clock.monotonic().saturating_add(RESIGN);
-                        self.world.permit.resign(until);
-                    }
-                    Stop::HandOver => {
-                        let until = self.world.clock.monotonic().saturating_add(HAND_OVER);
-                        self.world.permit.resign(until);
-                    }
-                    Stop::Unavailable { .. } => {}
+                    Stop::Unusable(_) => self.world.permit.resign(now.saturating_add(RESIGN)),
+                    Stop::HandOver => self.world.permit.resign(now.saturating_add(HAND_OVER)),
+                    Stop::Unavailable { told, .. } => pause = pause.max(told.unwrap_or_default()),
                 }
-                let pause = match stop {
-                    Stop::Unavailable { told: Some(told), .. } => told.max(RETAKE),
-                    _ => RETAKE,
-                };
-                self.retake_at = self.world.clock.monotonic().saturating_add(pause);
+                self.retake_at = now.saturating_add(pause);
                 pause.min(IDLE)
             }
         }

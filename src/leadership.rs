@@ -1,35 +1,10 @@
 //! The permission to act: a deadline on the monotonic clock, set by the lease thread, read before every
 //! write by everybody else. It is never a message, since a queue could delay it.
 
-use crate::heartbeat::LONGEST_WAIT;
-use crate::rules::election::LeaseRecord;
-use crate::rules::kubernetes::Object;
+use crate::rules::election::Tenure;
+use crate::threads::LONGEST_WAIT;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
-
-/// One uninterrupted holding of the Lease. Two tenures never share `transitions`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tenure {
-    /// Our `holderIdentity`.
-    pub holder: String,
-    /// `spec.leaseTransitions` as we wrote it.
-    pub transitions: u32,
-    /// The Lease's uid: a Lease that was deleted and made anew is another.
-    pub lease_uid: String,
-    /// There was neither Lease nor state: the first start in this cluster.
-    pub first_start: bool,
-    /// When it began, on the monotonic clock.
-    pub since: Duration,
-}
-
-impl Tenure {
-    /// Whether `lease` is still ours, unchanged but for our renewals.
-    #[must_use]
-    pub fn holds(&self, lease: &Object) -> bool {
-        let record = LeaseRecord::read(&lease.0);
-        record.holder == self.holder && record.transitions == self.transitions && record.uid == self.lease_uid
-    }
-}
 
 #[derive(Default)]
 struct Grant {
@@ -163,7 +138,7 @@ impl Permit {
         self.await_end_of(limit, |grant| !grant.roused())
     }
 
-    /// Whether [`Permit::await_resigning`] would return at once.
+    /// Whether [`Permit::await_resigning`] would return at once. For the simulation, which waits by other means.
     #[must_use]
     pub fn roused(&self) -> bool {
         self.lock().roused()

@@ -2,14 +2,14 @@
 //! own. What repeats is counted, not repeated; what cannot be posted is dropped, since the log has it too.
 
 use crate::clock::Clock;
-use crate::heartbeat::LONGEST_WAIT;
 use crate::kube::events::{self, Event};
 use crate::kube::{Kube, KubeError};
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::names::format_time;
 use crate::rules::notices::{Ration, WRITES, cut, gather};
+use crate::threads::{LONGEST_WAIT, Shared};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most kinds of notice that wait; more are dropped.
@@ -20,8 +20,6 @@ const REMEMBERED: usize = 256;
 const SAME: Duration = Duration::from_hours(1);
 /// Tries before what waits is dropped.
 const TRIES: u32 = 3;
-/// Longest sleep.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// What a notice is about.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,23 +42,15 @@ struct Waiting {
 #[derive(Default)]
 struct Inner {
     waiting: BTreeMap<Kind, Waiting>,
-    news: bool,
     /// Some were dropped, which was said, since none waited.
     dropped: bool,
 }
 
 /// Where notices are put down; shared by all threads.
 #[derive(Default)]
-pub struct Notices {
-    inner: Mutex<Inner>,
-    changed: Condvar,
-}
+pub struct Notices(Shared<Inner>);
 
 impl Notices {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Something went as it should.
     pub fn normal(&self, reason: &'static str, about: About, message: &str) {
         self.note(reason, about, message, false);
@@ -72,7 +62,7 @@ impl Notices {
     }
 
     fn note(&self, reason: &'static str, about: About, message: &str, warning: bool) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let kind = (reason, about);
         if inner.waiting.len() >= MOST && !inner.waiting.contains_key(&kind) {
             if !std::mem::replace(&mut inner.dropped, true) {
@@ -84,18 +74,14 @@ impl Notices {
             inner.waiting.entry(kind).or_insert(Waiting { count: 0, warning, message: String::new() });
         waiting.count = waiting.count.saturating_add(1);
         cut(message).clone_into(&mut waiting.message);
-        inner.news = true;
-        self.changed.notify_all();
+        drop(inner);
+        self.0.notify();
     }
 
-    fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit.min(LONGEST_WAIT), |inner| !inner.news));
-    }
-
-    /// Whether something was noted since the crier looked.
+    /// Whether something was noted since the crier looked. For the simulation, which waits by other means.
     #[must_use]
     pub fn news(&self) -> bool {
-        self.lock().news
+        self.0.news()
     }
 }
 
@@ -149,28 +135,28 @@ impl Crier {
     pub fn run(mut self) {
         loop {
             let pause = self.step();
-            self.notices.wait(pause);
+            self.notices.0.wait(pause);
         }
     }
 
     /// Posts what is due; how long until more is.
     pub fn step(&mut self) -> Duration {
         // Before the look: what is noted after it wakes the thread.
-        self.notices.lock().news = false;
+        self.notices.0.heed();
         let now = self.clock.monotonic();
         self.posted.retain(|_, posted| now.saturating_sub(posted.first) < SAME);
         let gathered = |posted: &Posted| posted.last.saturating_add(gather(posted.writes));
         let due = |kind: &Kind| self.posted.get(kind).map_or(now, gathered);
-        let next = self.notices.lock().waiting.keys().map(|kind| (due(kind), kind.clone())).min();
+        let next = self.notices.0.lock().waiting.keys().map(|kind| (due(kind), kind.clone())).min();
         let Some((due, kind)) = next else {
-            self.notices.lock().dropped = false;
-            return IDLE;
+            self.notices.0.lock().dropped = false;
+            return LONGEST_WAIT;
         };
         let due = due.max(self.not_before).max(self.ration.next(now));
         if now < due {
             return due.saturating_sub(now);
         }
-        let Some(waiting) = self.notices.lock().waiting.remove(&kind) else { return Duration::ZERO };
+        let Some(waiting) = self.notices.0.lock().waiting.remove(&kind) else { return Duration::ZERO };
         self.ration.spend(now);
         match self.post(&kind, &waiting, now) {
             Ok(()) => self.backoff.reset(),
@@ -188,7 +174,7 @@ impl Crier {
         let again = !matches!(error, KubeError::Refused { .. }) && self.backoff.failures() < TRIES;
         if again {
             // Noted again meanwhile, the newer message stands.
-            self.notices.lock().waiting.entry(kind).or_insert(waiting);
+            self.notices.0.lock().waiting.entry(kind).or_insert(waiting);
         } else {
             log::info!("event dropped reason={} error={:?}", kind.0, error.to_string());
         }

@@ -10,20 +10,18 @@ mod tests;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
-use crate::heartbeat::LONGEST_WAIT;
 use crate::rules::backoff::Backoff;
 use crate::rules::messages::Receipt;
+use crate::threads::{LONGEST_WAIT, Shared};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Most receipts that left no trace in the state and wait to be sent.
 const UNRECORDED_MOST: usize = 1_000;
 /// Pause after an answer that says that the receipt itself is at fault.
 const HOURLY: Duration = Duration::from_hours(1);
-/// Longest sleep while nothing is due.
-const IDLE: Duration = Duration::from_hours(1);
 
 struct Pending {
     id: u64,
@@ -38,31 +36,21 @@ struct Pending {
 struct Inner {
     pending: VecDeque<Pending>,
     last_id: u64,
-    /// Something was pushed since the sender looked.
-    news: bool,
 }
 
 /// The queue between the leader and the thread that sends.
 #[derive(Default)]
-pub struct Queue {
-    inner: Mutex<Inner>,
-    changed: Condvar,
-}
+pub struct Queue(Shared<Inner>);
 
 impl Queue {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Adds a receipt, due at once.
     pub fn push(&self, receipt: Receipt) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let unrecorded = inner.pending.iter().filter(|p| !p.receipt.recorded).count();
         if !receipt.recorded && unrecorded >= UNRECORDED_MOST {
             log::warn!("receipt dropped: {unrecorded} refusals wait for the manager already");
             return;
         }
-        inner.news = true;
         inner.last_id = inner.last_id.wrapping_add(1);
         let id = inner.last_id;
         inner.pending.push_back(Pending {
@@ -72,60 +60,57 @@ impl Queue {
             backoff: Backoff::default(),
             failed_at: None,
         });
-        self.changed.notify_all();
+        drop(inner);
+        self.0.notify();
     }
 
     /// Forgets everything: the leadership ended, and the next leader sends what the state holds.
     pub fn clear(&self) {
-        self.lock().pending.clear();
+        self.0.lock().pending.clear();
     }
 
     /// How many wait.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.lock().pending.len()
+        self.0.lock().pending.len()
     }
 
     /// Whether none waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.lock().pending.is_empty()
+        self.0.lock().pending.is_empty()
     }
 
-    fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit.min(LONGEST_WAIT), |inner| !inner.news));
-    }
-
-    /// Whether something was pushed since the sender looked.
+    /// Whether something was pushed since the sender looked. For the simulation, which waits by other means.
     #[must_use]
     pub fn news(&self) -> bool {
-        self.lock().news
+        self.0.news()
     }
 
     /// The first receipt that is due at `now`, left in its place; or how long until one is.
     fn first_due(&self, now: Duration) -> Result<(u64, Receipt), Duration> {
-        let inner = self.lock();
+        let inner = self.0.lock();
         let first = inner.pending.iter().filter(|p| p.due <= now).min_by_key(|p| p.due);
         if let Some(due) = first {
             return Ok((due.id, due.receipt.clone()));
         }
-        Err(inner.pending.iter().map(|p| p.due.saturating_sub(now)).min().unwrap_or(IDLE))
+        Err(inner.pending.iter().map(|p| p.due.saturating_sub(now)).min().unwrap_or(LONGEST_WAIT))
     }
 
     fn remove(&self, id: u64) {
-        self.lock().pending.retain(|p| p.id != id);
+        self.0.lock().pending.retain(|p| p.id != id);
     }
 
     /// Notes that a receipt got no answer at `now`; whether it had got none before, while the gateway
     /// answered something else at `answered`: then it is this receipt that fails.
     fn unanswered(&self, id: u64, answered: Option<Duration>, now: Duration) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let Some(p) = inner.pending.iter_mut().find(|p| p.id == id) else { return false };
         p.failed_at.replace(now).is_some_and(|before| answered >= Some(before))
     }
 
     fn postpone(&self, id: u64, pause: impl FnOnce(&mut Backoff) -> Duration, now: Duration) {
-        if let Some(p) = self.lock().pending.iter_mut().find(|p| p.id == id) {
+        if let Some(p) = self.0.lock().pending.iter_mut().find(|p| p.id == id) {
             p.due = now.saturating_add(pause(&mut p.backoff));
         }
     }
@@ -158,7 +143,7 @@ impl Outbox {
     pub fn run(mut self) {
         loop {
             let pause = self.step();
-            self.queue.wait(pause);
+            self.queue.0.wait(pause);
         }
     }
 
@@ -166,7 +151,7 @@ impl Outbox {
     pub fn step(&mut self) -> Duration {
         loop {
             // Before the look: what is pushed after it wakes the thread.
-            self.queue.lock().news = false;
+            self.queue.0.heed();
             let now = self.clock.monotonic();
             if now < self.not_before {
                 return self.not_before.saturating_sub(now);
@@ -202,7 +187,7 @@ impl Outbox {
                 // else, this one, and so does silence while others are answered.
                 let this_one = match &error {
                     GatewayError::Failed(_) | GatewayError::Status { status: 429 | 503, .. } => {
-                        self.queue.unanswered(id, self.gateway.answered(), now)
+                        self.queue.unanswered(id, self.gateway.contact.answered(), now)
                     }
                     GatewayError::Status { .. } => true,
                 };

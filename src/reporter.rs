@@ -11,10 +11,11 @@ use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
 use crate::rules::certificate::is_expiring;
 use crate::rules::json::canonical;
-use crate::rules::link::Link;
-use crate::rules::names::format_time;
+use crate::rules::link::{Link, OFFSET_TRUSTED_MS};
+use crate::rules::names::{format_time, hex};
 use crate::rules::report::{LIMIT as REPORT_LIMIT, fit};
 use crate::rules::state::State;
+use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -23,8 +24,9 @@ use std::time::Duration;
 
 /// Least time between two reports for a change of a component's status.
 const LEAST: Duration = Duration::from_secs(5);
-/// Longest sleep.
-const IDLE: Duration = Duration::from_hours(1);
+
+/// Until the report with the inventory, where the manager has lost the one that it had.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// The reporting side.
 pub struct Reporter {
@@ -77,7 +79,7 @@ impl Reporter {
     pub fn run(mut self) {
         loop {
             let pause = self.step();
-            self.board.wait(pause);
+            self.board.shown.wait(pause);
         }
     }
 
@@ -86,7 +88,7 @@ impl Reporter {
         let shown = self.board.take();
         let now = self.clock.monotonic();
         let Some((wall, since, state)) = shown.reign.clone() else {
-            return IDLE;
+            return LONGEST_WAIT;
         };
         if self.progress.tenure_since.replace(since) != Some(since) {
             self.progress.due = Duration::ZERO;
@@ -147,7 +149,7 @@ impl Reporter {
                 let again = needed && self.progress.kept.is_some();
                 self.progress.kept = (!needed).then(|| revision.to_owned());
                 let interval = self.identity.get().config.report_interval();
-                if again { Duration::from_secs(1) } else { interval }
+                if again { AGAIN } else { interval }
             }
             Err(error) => {
                 log::debug!("report kept error={error}");
@@ -182,7 +184,7 @@ impl Reporter {
             "observed_at": format_time(self.clock.wall()),
             "leader_since": format_time(wall),
             "link": link.as_str(),
-            "clock_offset_ms": self.contact.clock_offset_ms().unwrap_or(0),
+            "clock_offset_ms": self.contact.clock_offset_ms(),
             "certificate_not_after": identity.certificate_not_after.map(format_time),
             "state": {
                 "bytes": state.bytes(),
@@ -205,13 +207,11 @@ impl Reporter {
 
 /// How often the log says again that the certificate ends.
 const DAILY: Duration = Duration::from_hours(24);
-/// Offset of the gateway's clock from ours above which people are told, in milliseconds.
-const SKEW_MS: i64 = 60_000;
 
 impl Reporter {
     /// Tells people of what will stop the agent if nobody acts.
     fn warn_of_time(&mut self) {
-        let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > SKEW_MS);
+        let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > OFFSET_TRUSTED_MS);
         if let Some(offset) = skew {
             let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
             self.notices.warning("ClockSkew", About::Pod, &message);
@@ -240,5 +240,8 @@ fn set(object: &mut Value, member: &str, value: Value) {
 /// A name for what the inventory holds: SHA-256 of its canonical form, hex.
 fn revision(inventory: &Value) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, canonical(inventory).as_bytes());
-    digest.as_ref().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
+    hex(digest.as_ref())
 }
+
+#[cfg(test)]
+mod tests;

@@ -71,7 +71,7 @@ impl Rotation {
     fn load(&self) -> Result<Loaded, String> {
         let identity = Identity::load(&self.dir).map_err(|e| e.to_string())?;
         identity.succeeds(&self.current.get())?;
-        let client = || identity.gateway_client().map(|client| Arc::new(client) as Arc<dyn Http>);
+        let client = || Ok::<Arc<dyn Http>, String>(Arc::new(identity.gateway_client()?));
         let clients = self.clients.iter().map(|_| client()).collect::<Result<_, _>>()?;
         Ok((Arc::new(identity), clients))
     }

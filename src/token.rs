@@ -1,5 +1,5 @@
 //! The bearer token for the API server. It is read for every request, so that no rotation is ever missed, and
-//! never shown.
+//! never shown. What cannot be one never gets into a header; while the file holds none, the last one is kept.
 
 use crate::files;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ pub(crate) struct TokenFile {
 
 impl TokenFile {
     /// Largest token, in bytes.
-    const LIMIT: u64 = 64 * 1024;
+    const LIMIT: usize = 64 * 1024;
 
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, last_good: Mutex::new(None) }

@@ -6,10 +6,11 @@ use crate::board::Board;
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::kube::Kube;
-use crate::kube::watch::{self, Change, Failure};
+use crate::kube::watch::{self, Change, Failure, SILENCE};
 use crate::leadership::Permit;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
+use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -20,7 +21,7 @@ const SHORTEST_S: u64 = 240;
 /// See [`SHORTEST_S`].
 const SPREAD_S: u64 = 50;
 /// Longest that a watch is silent before it is dead.
-pub const LONGEST: Duration = Duration::from_secs(SHORTEST_S + SPREAD_S + 10);
+pub const LONGEST: Duration = Duration::from_secs(SHORTEST_S + SPREAD_S).saturating_add(SILENCE);
 /// Age of the list at which a watch is followed by another list.
 const RELIST: Duration = Duration::from_mins(9);
 /// Least time between two lists.
@@ -29,8 +30,6 @@ const LEAST: Duration = Duration::from_secs(5);
 const WORKED: Duration = Duration::from_secs(10);
 /// Least time from one watch to the next.
 const SHORT: Duration = Duration::from_secs(1);
-/// Longest wait for the leadership before it is looked for again.
-const IDLE: Duration = Duration::from_hours(1);
 
 /// The watching side.
 pub struct Watcher {
@@ -73,7 +72,7 @@ impl Watcher {
         while !self.permit.closing() {
             if !self.leads() {
                 self.not_leading();
-                self.permit.wait(IDLE);
+                self.permit.wait(LONGEST_WAIT);
                 continue;
             }
             let pause = self.step();

@@ -2,7 +2,7 @@
 
 use super::{KubeAccess, Options};
 use crate::board::Board;
-use crate::clock::Clock;
+use crate::clock::{Clock, unpredictable};
 use crate::elector::Elector;
 use crate::event::Event;
 use crate::exit::{Exit, Fatal};
@@ -13,7 +13,7 @@ use crate::heartbeat::{Heart, Pulse};
 use crate::http::{HttpsClient, Switch, TlsFiles};
 use crate::identity::{Current, Identity, fingerprint};
 use crate::inbox::{Desk, Inbox};
-use crate::kube::Kube;
+use crate::kube::{self, Kube};
 use crate::leader::{Leader, World};
 use crate::leadership::Permit;
 use crate::notices::{Crier, Notices};
@@ -22,6 +22,7 @@ use crate::poll::Poller;
 use crate::reporter::{self, Reporter};
 use crate::rotation::Rotation;
 use crate::rules::backoff::Backoff;
+use crate::rules::election::third;
 use crate::rules::said::Said;
 use crate::watch::{self, Watcher};
 use std::cell::{Cell, RefCell};
@@ -105,7 +106,7 @@ impl<'a> Parts<'a> {
         let client = HttpsClient::new(url, &tls, Some(token.clone()))
             .map_err(|e| Fatal::new(Exit::Config, format!("{}: {e}", ca.display())))?;
         let config = &self.identity.config;
-        Ok(Kube::new(pulse.over(Arc::new(client)), config.namespace.as_str(), config.lease_duration() / 3))
+        Ok(Kube::new(pulse.over(Arc::new(client)), config.namespace.as_str(), third(config.lease_duration())))
     }
 
     /// A client of the gateway with connections of its own.
@@ -144,8 +145,11 @@ impl<'a> Parts<'a> {
     }
 
     pub(super) fn elector(&self) -> Result<Elector, Fatal> {
-        let random = || format!("{:016x}", self.clock.random());
-        let uid = self.options.pod_uid.clone().unwrap_or_else(random);
+        // Two replicas of one name must not take each other for themselves.
+        let uid = match &self.options.pod_uid {
+            Some(uid) => uid.clone(),
+            None => unpredictable().map_err(|e| Fatal::new(Exit::System, e))?,
+        };
         let pulse = self.pulse("lease", longest_call(&self.identity));
         Ok(Elector::new(
             self.kube(&pulse)?,
@@ -251,7 +255,7 @@ impl<'a> Parts<'a> {
 
 /// The longest call of a thread that reads and writes single objects, and the longest pause of the lease thread.
 fn longest_call(identity: &Identity) -> Duration {
-    (identity.config.lease_duration() / 3).saturating_add(Duration::from_secs(1))
+    kube::longest_call(third(identity.config.lease_duration()))
 }
 
 fn check_namespace(options: &Options, identity: &Identity) -> Result<(), Fatal> {

@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::cli::start_logging;
+use crate::clock::HandClock;
 use crate::rules::vectors::{sign, test_pem};
 use jiff::Timestamp;
 use navin_test_support::{Launch, Process, RunFolder, until};
@@ -116,13 +117,27 @@ fn options(folder: &Path) -> Options {
     }
 }
 
+#[test]
+fn two_replicas_of_one_name_without_a_uid_are_two_holders_however_little_pauses_are_spread() {
+    let folder = RunFolder::new("holders");
+    prepare(folder.path());
+    let options = options(folder.path());
+    let holder = || {
+        // Its random numbers are zeros, as where there are no random bits.
+        let clock = Arc::new(HandClock::default());
+        let parts = Parts::new(clock, &options, sync_channel(1).0).ok().expect("an identity");
+        parts.elector().ok().expect("a lease thread").holder().to_owned()
+    };
+    assert_ne!(holder(), holder());
+}
+
 /// Not a test by itself: the process of its own.
 #[test]
 #[ignore = "is run by the test of the panics, in a process of its own"]
 fn a_process_whose_thread_panics() {
     let (Ok(folder), Ok(thread)) = (std::env::var(FOLDER), std::env::var(THREAD)) else { return };
     start_logging();
-    let clock = Panicking { clock: SystemClock::new(), thread };
+    let clock = Panicking { clock: SystemClock::default(), thread };
     let fatal = run_by(Arc::new(clock), &options(Path::new(&folder))).expect_err("it does not end in order");
     eprintln!("{}", fatal.message);
     std::process::exit(fatal.exit as i32);

@@ -3,8 +3,8 @@
 use super::health::RUN_DIR;
 use super::run::{environment, kube_access, mounted_namespace};
 use super::{Arguments, Exit, Fatal, print, print_bytes, version};
+use crate::clock;
 use crate::doctor::{Examination, Options};
-use jiff::Timestamp;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -22,7 +22,7 @@ Options:
   --identity-dir DIR     The agent's identity [default: /etc/navin/identity]
   --kube-api URL, --kube-token-file F, --kube-ca-file F
                          As for 'run'
-  --run-dir DIR          As for 'health' [default: /var/lib/navin/inbox]
+  --run-dir DIR          As for 'health' [default: /var/lib/navin/run]
 
 Exit codes: 0 nothing is wrong (there may be warnings), 1 something is, 64 wrong command line,
 71 the output could not be written.
@@ -51,7 +51,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
         run_dir: PathBuf::from(run_dir.unwrap_or_else(|| RUN_DIR.to_owned())),
     });
-    let now = Timestamp::now();
+    let now = clock::now();
     if bundle {
         print_bytes(&examination.to_bundle(&version::text(), now))?;
     } else if json {

@@ -12,13 +12,13 @@ own limit, whether it leads or not, and whether or not it reaches the API server
 
 Options:
   --run-dir DIR  Its run folder, or its inbox where it was given none
-                 [default: /var/lib/navin/inbox]
+                 [default: /var/lib/navin/run]
 
 Exit codes: 0 alive, 1 not (standard error names the thread and its silence), 64 wrong command line.
 ";
 
-/// Where the agent's manifests mount a writable folder.
-pub(super) const RUN_DIR: &str = "/var/lib/navin/inbox";
+/// Where the agent's manifests mount a folder for the heartbeat.
+pub(super) const RUN_DIR: &str = "/var/lib/navin/run";
 
 pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     if arguments.help() {

@@ -12,6 +12,8 @@ mod version;
 pub(crate) use run::start_logging;
 
 use crate::exit::{Exit, Fatal};
+use crate::files;
+use crate::rules::json::MAX_ENVELOPE_BYTES;
 use arguments::{Arguments, UsageError};
 use std::io::{self, Write};
 
@@ -64,6 +66,18 @@ fn dispatch(mut arguments: Arguments) -> Result<Exit, Fatal> {
             Err(Fatal::new(Exit::Usage, message))
         }
     }
+}
+
+/// What is left of the command line of `task`: a command's file, read to one byte more than is allowed, so that whoever
+/// judges it says so.
+fn command_file(mut arguments: Arguments, task: &str) -> Result<Vec<u8>, Fatal> {
+    let Some(file) = arguments.word() else {
+        let message = format!("{task}: expected FILE, or - for standard input (see --help)");
+        return Err(Fatal::new(Exit::Usage, message));
+    };
+    arguments.end()?;
+    files::read_head(&file, MAX_ENVELOPE_BYTES.saturating_add(1))
+        .map_err(|e| Fatal::new(Exit::NoInput, format!("{file}: not readable: {e}")))
 }
 
 /// Prints to standard output.

@@ -2,6 +2,7 @@
 
 use super::{Arguments, Exit, Fatal, print};
 use crate::agent::{self, KubeAccess, Options};
+use crate::clock;
 use crate::rules::config::GatewayUrl;
 use std::path::PathBuf;
 
@@ -32,6 +33,8 @@ Exit codes: 0 stopped by a signal, 64 wrong command line, 70 a thread ended unex
 71 the operating system refused something, 78 the identity or the way to the API server is wrong.
 ";
 
+/// Largest file with a namespace's name, in bytes.
+const NAMESPACE_BYTES: usize = 1024;
 /// Where a pod finds its ServiceAccount.
 const SERVICE_ACCOUNT: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 
@@ -74,13 +77,14 @@ pub(super) fn kube_access(arguments: &mut Arguments) -> Result<KubeAccess, Fatal
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "with the logging, the only reader of the environment")]
 pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 pub(super) fn mounted_namespace() -> Option<String> {
     let path = PathBuf::from(SERVICE_ACCOUNT).join("namespace");
-    crate::files::read_text(&path, 1024).ok().map(|text| text.trim().to_owned())
+    crate::files::read_text(&path, NAMESPACE_BYTES).ok().map(|text| text.trim().to_owned())
 }
 
 fn api_url(url: &str) -> Result<String, Fatal> {
@@ -125,6 +129,7 @@ fn service_url(host: &str, port: &str) -> Result<String, Fatal> {
 
 /// Lines of `time LEVEL target message` on standard error; the libraries' own only from WARN.
 pub(crate) fn start_logging() {
+    #[expect(clippy::disallowed_methods, reason = "an empty one is one, too")]
     let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
     env_logger::Builder::new()
         .parse_filters(&filter)
@@ -134,7 +139,7 @@ pub(crate) fn start_logging() {
             if record.level() > log::Level::Warn && !record.target().starts_with("navin_cluster_agent") {
                 return Ok(());
             }
-            let time = jiff::Timestamp::now();
+            let time = clock::now();
             writeln!(out, "{time:.3} {} {} {}", record.level(), record.target(), record.args())
         })
         .init();

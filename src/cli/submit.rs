@@ -1,11 +1,9 @@
 //! `submit`: a command past the manager, through the inbox of the agent in the same container.
 
-use super::{Arguments, Exit, Fatal, print};
-use crate::clock::{Clock, SystemClock};
-use crate::files;
+use super::{Arguments, Exit, Fatal, command_file, print};
+use crate::clock::{Clock, SystemClock, unpredictable};
 use crate::folder::{DirFolder, Folder};
 use crate::rules::inbox::{STATUS_NAME, Status as Standing, receipt_name};
-use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::messages::{Reason, Status};
 use serde::Deserialize;
 use std::path::Path;
@@ -34,14 +32,18 @@ the output, 75 no receipt in time.
 
 /// Where the agent's manifests mount the inbox.
 const DEFAULT_DIR: &str = "/var/lib/navin/inbox";
+/// How long is waited for the receipt, where nothing else is said, in seconds.
+const WAIT_S: u64 = 180;
+/// The longest, in seconds.
+const MOST_WAIT_S: u64 = 3_600;
 /// Between two looks into the folder.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long an agent is given to say that it is there: it may have started with us.
 const APPEARS: Duration = Duration::from_secs(10);
 /// Largest receipt, in bytes: one with a whole inventory, which is at most 8 MiB.
-const MAX_RECEIPT: u64 = 16 * 1024 * 1024;
+const MAX_RECEIPT: usize = 16 * 1024 * 1024;
 /// Largest status, in bytes.
-const MAX_STATUS: u64 = 4 * 1024;
+const MAX_STATUS: usize = 4 * 1024;
 
 /// What is read of a receipt here; the whole is printed as it is.
 #[derive(Deserialize)]
@@ -72,21 +74,16 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     }
     let dir = arguments.option("--inbox")?.unwrap_or_else(|| DEFAULT_DIR.to_owned());
     let wait = match arguments.option("--wait-s")? {
-        None => 180,
-        Some(text) => text.parse().ok().filter(|seconds| (1..=3600).contains(seconds)).ok_or_else(|| {
-            Fatal::new(Exit::Usage, format!("--wait-s {text}: expected a number from 1 to 3600"))
-        })?,
+        None => WAIT_S,
+        Some(text) => {
+            text.parse().ok().filter(|seconds| (1..=MOST_WAIT_S).contains(seconds)).ok_or_else(|| {
+                Fatal::new(Exit::Usage, format!("--wait-s {text}: expected a number from 1 to {MOST_WAIT_S}"))
+            })?
+        }
     };
-    let Some(file) = arguments.word() else {
-        return Err(Fatal::new(Exit::Usage, "submit: expected FILE, or - for standard input (see --help)"));
-    };
-    arguments.end()?;
-    let limit = u64::try_from(MAX_ENVELOPE_BYTES).unwrap_or(u64::MAX);
-    // One byte more than is allowed: the agent then says so.
-    let command = files::read_head(&file, limit.saturating_add(1))
-        .map_err(|e| Fatal::new(Exit::NoInput, format!("{file}: not readable: {e}")))?;
+    let command = command_file(arguments, "submit")?;
     let folder = DirFolder::new(Path::new(&dir));
-    let clock = SystemClock::new();
+    let clock = SystemClock::default();
     let submission =
         Submission { dir: &dir, folder: &folder, clock: &clock, wait: Duration::from_secs(wait) };
     submission.run(&command)
@@ -106,7 +103,7 @@ impl Submission<'_> {
             |e: std::io::Error| Fatal::new(Exit::System, format!("{}: not writable: {e}", self.dir));
         // A name of its own, so that no answer to another file is taken for its answer. Whoever can list the
         // folder can write an answer all the same: it is as trustworthy as the folder.
-        let name = format!("submit-{}.json", self.folder.unpredictable().map_err(unwritable)?);
+        let name = format!("submit-{}.json", unpredictable().map_err(unwritable)?);
         self.folder.write(&name, command).map_err(unwritable)?;
         let answer = self.await_receipt(&name);
         // What is left is answered and never read again; nobody is helped by an error about it.
@@ -183,7 +180,7 @@ impl Submission<'_> {
         Standing::read(&self.read(STATUS_NAME, MAX_STATUS)?, self.clock.wall())
     }
 
-    fn read(&self, name: &str, limit: u64) -> Option<Vec<u8>> {
+    fn read(&self, name: &str, limit: usize) -> Option<Vec<u8>> {
         let entry = self.folder.look(name)?;
         self.folder.read(&entry, limit).ok()?
     }

@@ -1,9 +1,8 @@
 //! `verify`: the verdict on a command file, without a cluster.
 
-use super::{Arguments, Exit, Fatal, print};
-use crate::files;
+use super::{Arguments, Exit, Fatal, command_file, print};
+use crate::clock;
 use crate::identity::{self, DEFAULT_DIR};
-use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::link::Link;
 use crate::rules::names::parse_time;
 use crate::rules::state::State;
@@ -37,16 +36,10 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
         Some(text) => parse_time(&text).ok_or_else(|| {
             Fatal::new(Exit::Usage, format!("--at {text}: expected a time such as 2026-01-31T12:00:00Z"))
         })?,
-        None => Timestamp::now(),
+        None => clock::now(),
     };
-    let Some(file) = arguments.word() else {
-        return Err(Fatal::new(Exit::Usage, "verify: expected FILE, or - for standard input (see --help)"));
-    };
-    arguments.end()?;
+    let envelope = command_file(arguments, "verify")?;
     let (ring, config) = identity::load_signed(Path::new(&dir)).map_err(|e| Fatal::new(Exit::Config, e))?;
-    let limit = u64::try_from(MAX_ENVELOPE_BYTES).unwrap_or(u64::MAX);
-    let envelope = files::read_head(&file, limit.saturating_add(1))
-        .map_err(|e| Fatal::new(Exit::NoInput, format!("{file}: not readable: {e}")))?;
     let (exit, answer) = judge(&envelope, &Trust { ring, config }, at);
     print(&format!("{answer}\n"))?;
     Ok(exit)
@@ -60,7 +53,7 @@ fn judge(envelope: &[u8], trust: &Trust, at: Timestamp) -> (Exit, Value) {
             (Exit::Refused, json!({ "status": "refused", "reason": reason, "message": message }))
         }
         // An empty state has no command under way and room for one.
-        Verdict::UnderWay(_) | Verdict::NameBusy(_) | Verdict::Connecting | Verdict::Full => {
+        Verdict::UnderWay(_) | Verdict::Later(_) => {
             (Exit::Refused, json!({ "status": "refused", "reason": "too_large", "message": "" }))
         }
     }

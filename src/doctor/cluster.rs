@@ -2,18 +2,20 @@
 
 use super::{Examination, Finding, Options, evidence, rights};
 use crate::agent::KubeAccess;
+use crate::clock;
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{HttpsClient, TlsFiles};
 use crate::kube::review::{self, Right};
 use crate::kube::{Kube, KubeError, lease as leases, state as states};
 use crate::rules::backoff::http_date;
 use crate::rules::election::LeaseRecord;
-use crate::rules::state::{APPLY_LIMIT, State, StateError};
+use crate::rules::json::parse_foreign;
+use crate::rules::state::{APPLY_LIMIT, STATE_LIMIT, State, StateError};
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Limit on each call.
+/// What each call is given at the server; it may take a second longer to arrive.
 const LIMIT: Duration = Duration::from_secs(5);
 const APPLY: &str = "apply deploy/ (or the manager's manifests) for this namespace";
 const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
@@ -36,14 +38,14 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
     };
     permissions(&kube, found);
     found.add(crd(&kube));
-    let now = Timestamp::now().as_millisecond().saturating_add(offset.unwrap_or(0));
+    let now = clock::now().as_millisecond().saturating_add(offset.unwrap_or(0));
     let led = match leases::get(&kube) {
-        Ok(object) => {
+        Ok(Some(object)) => {
             found.lease = Some(evidence::lease(&object.0));
             found.add(lease(&LeaseRecord::read(&object.0), now));
             true
         }
-        Err(KubeError::NotFound(_)) => {
+        Ok(None) => {
             found.add(Finding::wrong("Lease", "there is none: no replica has led yet", LOG));
             false
         }
@@ -54,7 +56,7 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
     };
     let state = states::get(&kube);
     if let Ok(Some(object)) = &state {
-        let document = states::text(object).and_then(|text| serde_json::from_str(text).ok());
+        let document = states::text(object).and_then(|text| parse_foreign(text.as_bytes(), STATE_LIMIT).ok());
         found.state = document.as_ref().map(evidence::state);
     }
     found.add(match &state {
@@ -87,7 +89,7 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
     let kube = Kube::new(Arc::new(client), namespace.unwrap_or_default(), LIMIT);
     match review::version(&kube) {
         Ok((version, date)) => {
-            let now = Timestamp::now().as_millisecond();
+            let now = clock::now().as_millisecond();
             let offset =
                 date.as_deref().and_then(http_date).map(|date| date.as_millisecond().saturating_sub(now));
             match namespace {

@@ -2,6 +2,7 @@
 //! the clock.
 
 use super::{Examination, Finding, Options};
+use crate::clock;
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http;
 use crate::identity::{FILES, Identity, load_signed};
@@ -17,6 +18,7 @@ use std::time::Duration;
 const MOUNT: &str =
     "mount the Secret navin-cluster-agent-identity there, with all five files, readable by the pod";
 const ISSUE: &str = "have the manager issue a new identity, and apply its Secret";
+/// A day, in seconds.
 const DAY_S: i64 = 24 * 60 * 60;
 
 /// What is known then.
@@ -39,7 +41,7 @@ pub(super) fn examine(options: &Options, found: &mut Examination) -> Known {
         }
         Err(error) => found.add(Finding::wrong("configuration", error.to_string(), ISSUE)),
     }
-    found.add(certificate(dir, Timestamp::now()));
+    found.add(certificate(dir, clock::now()));
     known.identity = Identity::load(dir).ok();
     known
 }
@@ -85,7 +87,7 @@ fn certificate(dir: &Path, now: Timestamp) -> Finding {
     if let Err((name, problem)) = http::check_key_pair(&chain, &key) {
         return Finding::wrong(NAME, format!("{name}: {problem}"), ISSUE);
     }
-    let Some(end) = http::first_certificate(&chain).and_then(|der| certificate::not_after(&der)) else {
+    let Some(end) = http::not_after(&chain, &ca) else {
         return Finding::warning(NAME, "tls.crt: it does not say when it ends", ISSUE);
     };
     let left = end.as_second().saturating_sub(now.as_second());

@@ -24,7 +24,7 @@ pub(super) fn examine(identity: Option<&Identity>, found: &mut Examination) -> O
         }
     };
     let contact = Arc::new(Contact::default());
-    let gateway = Gateway::new(Arc::new(client), Arc::new(SystemClock::new()), contact);
+    let gateway = Gateway::new(Arc::new(client), Arc::new(SystemClock::default()), contact);
     let (finding, offset) = match gateway.probe() {
         Ok(probe) => (judge(url, &probe), probe.clock_offset_ms),
         Err(error) => {

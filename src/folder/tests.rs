@@ -100,7 +100,7 @@ fn what_is_written_replaces_a_link_instead_of_following_it_and_leaves_nothing_el
 #[test]
 fn old_temporary_files_of_ours_are_swept_and_nothing_else() {
     let (_scratch, folder) = Scratch::new("sweep");
-    let ours = format!(".{}.tmp", folder.unpredictable().unwrap());
+    let ours = format!(".{}.tmp", unpredictable().unwrap());
     let others = [".a.tmp", "a.tmp", ".status.json", &format!(".{}.tmp", "x".repeat(32))];
     for name in others.iter().chain([&&*ours]) {
         fs::write(folder.path.join(name), "{").unwrap();

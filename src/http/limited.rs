@@ -6,8 +6,8 @@ use std::io::{self, Read};
 /// A reader that fails, rather than ends, at its limit: a cut text must not pass for a whole one.
 pub(super) struct Limited<R> {
     inner: R,
-    left: u64,
-    limit: u64,
+    left: usize,
+    limit: usize,
     path: String,
 }
 
@@ -22,7 +22,7 @@ impl<R> Limited<R> {
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(buffer)?;
-        let Some(left) = self.left.checked_sub(u64::try_from(read).unwrap_or(u64::MAX)) else {
+        let Some(left) = self.left.checked_sub(read) else {
             let why = format!("the answer to {} is larger than {} bytes", self.path, self.limit);
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
         };

@@ -1,5 +1,9 @@
 //! The PEM files of a connection: read, and checked before they are used.
+//!
+//! Of a file with blocks of several kinds those of the wanted kind count; a file without one is refused. Nothing here
+//! trusts: what a connection accepts is rustls's decision, at each handshake.
 
+use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
@@ -55,12 +59,6 @@ pub fn check_key_pair(chain: &[u8], key: &[u8]) -> Result<(), (&'static str, Str
     }
 }
 
-/// The first certificate of a PEM file, as DER.
-#[must_use]
-pub fn first_certificate(pem: &[u8]) -> Option<Vec<u8>> {
-    Some(certificates(pem).ok()?.first()?.der().to_vec())
-}
-
 /// Checks that `pem` holds certificates that can be trusted as issuers.
 ///
 /// # Errors
@@ -87,19 +85,40 @@ fn issuers(pem: &[u8]) -> Result<RootCertStore, String> {
 ///
 /// What is wrong with it.
 pub fn check_issued(chain: &[u8], ca: &[u8], now: Duration) -> Result<(), String> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(issuers(ca)?), provider)
-        .build()
-        .map_err(|e| format!("no usable issuer: {e}"))?;
-    let mut chain = certificates(chain)?.into_iter().map(|c| CertificateDer::from(c.der().to_vec()));
-    let own = chain.next().ok_or("no certificate")?;
-    let between: Vec<_> = chain.collect();
-    match verifier.verify_client_cert(&own, &between, UnixTime::since_unix_epoch(now)) {
-        Ok(_) => Ok(()),
+    verify(chain, ca, now).map_err(|error| {
         // A CA that was made anew under the same name has another key.
-        Err(rustls::Error::InvalidCertificate(
-            CertificateError::UnknownIssuer | CertificateError::BadSignature,
-        )) => Err("not given by an issuer in ca.crt".to_owned()),
-        Err(error) => Err(error.to_string()),
+        let foreign = [CertificateError::UnknownIssuer, CertificateError::BadSignature];
+        let foreign = foreign.map(rustls::Error::InvalidCertificate).contains(&error);
+        if foreign { "not given by an issuer in ca.crt".to_owned() } else { error.to_string() }
+    })
+}
+
+/// When the first certificate of `chain` ends, whoever gave it; `ca` is not empty. None where it cannot be read, or
+/// the end is none (RFC 5280 section 4.1.2.5: the last second of 9999).
+#[must_use]
+pub fn not_after(chain: &[u8], ca: &[u8]) -> Option<Timestamp> {
+    // After all time it has ended, which is found before an issuer is looked for.
+    match verify(chain, ca, Duration::MAX) {
+        Err(rustls::Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
+            Timestamp::from_second(i64::try_from(not_after.as_secs()).ok()?).ok()
+        }
+        Ok(()) | Err(_) => None,
     }
+}
+
+fn verify(chain: &[u8], ca: &[u8], now: Duration) -> Result<(), rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let verifier = WebPkiClientVerifier::builder_with_provider(
+        Arc::new(issuers(ca).map_err(rustls::Error::General)?),
+        provider,
+    )
+    .build()
+    .map_err(|e| rustls::Error::General(format!("no usable issuer: {e}")))?;
+    let mut chain = certificates(chain)
+        .map_err(rustls::Error::General)?
+        .into_iter()
+        .map(|c| CertificateDer::from(c.der().to_vec()));
+    let own = chain.next().ok_or(rustls::Error::NoCertificatesPresented)?;
+    let between: Vec<_> = chain.collect();
+    verifier.verify_client_cert(&own, &between, UnixTime::since_unix_epoch(now)).map(drop)
 }

@@ -170,7 +170,11 @@ fn a_client_is_known_by_its_certificate_whatever_the_form_of_its_key() {
         let tls = TlsFiles { ca: ca.as_bytes(), client: Some((chain.as_bytes(), text.as_bytes())) };
         let client = HttpsClient::new(&server.url(), &tls, None).unwrap_or_else(|e| panic!("{form}: {e}"));
         ask(&client).unwrap_or_else(|e| panic!("{form}: {e}"));
-        assert_eq!(server.next().certificate, first_certificate(chain.as_bytes()), "{form}");
+        assert_eq!(
+            server.next().certificate.as_deref(),
+            Some(certificates(chain.as_bytes()).unwrap()[0].der()),
+            "{form}"
+        );
     }
 }
 
@@ -180,7 +184,7 @@ fn a_client_certificate_that_is_refused_is_refused_by_name() {
     let (authority, clients) = (Authority::new(), Authority::new());
     let server = Server::start("127.0.0.1:0", authority.server_for(&clients));
     let key = KeyPair::generate().unwrap();
-    let ended = clients.certify_ended(&key);
+    let ended = clients.certify_until(&key, (2021, 1, 1));
     let foreign = Authority::new().certify(&key, &[]);
     for (chain, alert) in [
         (Some(&ended), "CertificateExpired"),
@@ -196,4 +200,29 @@ fn a_client_certificate_that_is_refused_is_refused_by_name() {
             assert!(alert.split(" | ").any(|alert| refused.contains(alert)), "{alert}: {refused}");
         }
     }
+}
+
+#[test]
+fn a_certificate_says_when_it_ends_whoever_gave_it_and_however_long_ago() {
+    let (clients, others) = (Authority::new(), Authority::new());
+    let key = KeyPair::generate().unwrap();
+    for (year, month, day, end) in [
+        (2021, 1, 1, Some("2021-01-01T00:00:00Z")),
+        (2049, 12, 31, Some("2049-12-31T00:00:00Z")),
+        (2050, 1, 1, Some("2050-01-01T00:00:00Z")),
+        (9999, 1, 1, Some("9999-01-01T00:00:00Z")),
+        (9999, 12, 31, None),
+    ] {
+        let chain = clients.certify_until(&key, (year, month, day));
+        let end = end.map(|end| end.parse().unwrap());
+        for ca in [&clients.pem, &others.pem] {
+            assert_eq!(not_after(chain.as_bytes(), ca.as_bytes()), end, "{year}");
+        }
+        for cut in [0, chain.len() / 2] {
+            assert_eq!(not_after(&chain.as_bytes()[..cut], clients.pem.as_bytes()), None);
+        }
+    }
+    let garbage = pem("CERTIFICATE", &[0x30; 64]);
+    assert_eq!(not_after(garbage.as_bytes(), clients.pem.as_bytes()), None);
+    assert_eq!(not_after(clients.pem.as_bytes(), garbage.as_bytes()), None);
 }

@@ -23,7 +23,7 @@ impl Inbox {
                 file.stage = Stage::Answered(answer);
                 file.due = now;
             }
-            Reply::UnderWay => {
+            Reply::UnderWay(_) => {
                 file.stage = Stage::UnderWay(ticket);
                 file.due = now.saturating_add(MISSED);
             }

@@ -7,10 +7,10 @@ use crate::event::Ticket;
 use crate::rules::messages::Receipt;
 use crate::rules::names::Nonce;
 use crate::rules::report::{LIMIT, fit};
+use crate::threads::Shared;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 /// What a file is answered with.
 #[derive(Clone, Debug)]
@@ -30,7 +30,10 @@ impl Answer {
         if let (Some(inventory), Some(Value::Object(result))) = (&self.inventory, receipt.get_mut("result")) {
             let mut part = json!({ "inventory": **inventory });
             fit(&mut part, LIMIT);
-            result.insert("inventory".to_owned(), part["inventory"].take());
+            result.insert(
+                "inventory".to_owned(),
+                part.get_mut("inventory").map(Value::take).unwrap_or_default(),
+            );
         }
         format!("{receipt}\n")
     }
@@ -41,8 +44,8 @@ impl Answer {
 pub enum Reply {
     /// This is its answer.
     Answer(Box<Answer>),
-    /// Its command is being executed: the answer comes with the end.
-    UnderWay,
+    /// Its command is being executed, under this nonce: the answer comes with the end.
+    UnderWay(Nonce),
     /// It cannot be judged now: hand it over again later.
     Later,
 }
@@ -54,8 +57,6 @@ struct Inner {
     replies: Vec<(Ticket, Reply)>,
     /// Something may have changed in the folder.
     hint: bool,
-    /// Something is new since the inbox looked.
-    news: bool,
     /// How often the leadership ended.
     reigns_ended: u64,
 }
@@ -70,51 +71,29 @@ pub(crate) struct News {
 
 /// The meeting place.
 #[derive(Default)]
-pub struct Desk {
-    inner: Mutex<Inner>,
-    changed: Condvar,
-}
+pub struct Desk(Shared<Inner>);
 
 impl Desk {
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn tell(&self, change: impl FnOnce(&mut Inner)) {
-        let mut inner = self.lock();
-        change(&mut inner);
-        inner.news = true;
-        self.changed.notify_all();
-    }
-
     /// The leader: this is what becomes of the file for now.
     pub fn reply(&self, ticket: Ticket, reply: Reply) {
-        self.tell(|inner| {
-            if inner.open.contains_key(&ticket) {
-                inner.replies.push((ticket, reply));
+        self.0.tell(|inner| {
+            let Some(waiting) = inner.open.get_mut(&ticket) else { return };
+            if let Reply::UnderWay(nonce) = &reply {
+                *waiting = Some(nonce.clone());
             }
+            inner.replies.push((ticket, reply));
         });
     }
 
     /// The leader: whether the file still waits, as it was handed over.
     #[must_use]
     pub fn is_open(&self, ticket: Ticket) -> bool {
-        self.lock().open.contains_key(&ticket)
-    }
-
-    /// The leader: the file's command is being executed.
-    pub fn under_way(&self, ticket: Ticket, nonce: Nonce) {
-        self.tell(|inner| {
-            if let Some(waiting) = inner.open.get_mut(&ticket) {
-                *waiting = Some(nonce);
-                inner.replies.push((ticket, Reply::UnderWay));
-            }
-        });
+        self.0.lock().open.contains_key(&ticket)
     }
 
     /// The leader: a command has ended; every file that waits for its nonce has its answer.
     pub fn ended(&self, receipt: &Receipt, inventory: Option<&Arc<Value>>) {
-        let mut inner = self.lock();
+        let mut inner = self.0.lock();
         let waits = |(ticket, nonce): (&Ticket, &Option<Nonce>)| {
             (nonce.is_some() && *nonce == receipt.nonce).then_some(*ticket)
         };
@@ -122,19 +101,19 @@ impl Desk {
         for ticket in tickets {
             let answer = Answer { receipt: receipt.clone(), inventory: inventory.map(Arc::clone) };
             inner.replies.push((ticket, Reply::Answer(Box::new(answer))));
-            inner.news = true;
         }
-        self.changed.notify_all();
+        drop(inner);
+        self.0.notify();
     }
 
     /// The leader: the leadership began; there is something to do in the folder.
     pub fn begun(&self) {
-        self.tell(|inner| inner.hint = true);
+        self.0.tell(|inner| inner.hint = true);
     }
 
     /// The leader: the leadership ended; what is open is open for whoever leads next.
     pub fn stepped_down(&self) {
-        self.tell(|inner| {
+        self.0.tell(|inner| {
             inner.open.clear();
             inner.replies.clear();
             inner.reigns_ended = inner.reigns_ended.wrapping_add(1);
@@ -143,27 +122,27 @@ impl Desk {
 
     /// The watcher: something may have changed in the folder.
     pub fn hint(&self) {
-        self.tell(|inner| inner.hint = true);
+        self.0.tell(|inner| inner.hint = true);
     }
 
     /// The inbox: this file is handed over, perhaps once more.
     pub(crate) fn open(&self, ticket: Ticket) {
-        self.lock().open.entry(ticket).or_insert(None);
+        self.0.lock().open.entry(ticket).or_insert(None);
     }
 
     /// The inbox: whether the end of a command will answer this file.
     pub(super) fn is_under_way(&self, ticket: Ticket) -> bool {
-        self.lock().open.get(&ticket).is_some_and(Option::is_some)
+        self.0.lock().open.get(&ticket).is_some_and(Option::is_some)
     }
 
     /// The inbox: nobody waits for this file any more.
     pub(crate) fn close(&self, ticket: Ticket) {
-        self.lock().open.remove(&ticket);
+        self.0.lock().open.remove(&ticket);
     }
 
     pub(crate) fn take(&self) -> News {
-        let mut inner = self.lock();
-        inner.news = false;
+        self.0.heed();
+        let mut inner = self.0.lock();
         News {
             replies: std::mem::take(&mut inner.replies),
             hint: std::mem::take(&mut inner.hint),
@@ -171,14 +150,14 @@ impl Desk {
         }
     }
 
-    /// Whether something is new since the inbox looked.
+    /// Whether something is new since the inbox looked. For the simulation, which waits by other means.
     #[must_use]
     pub fn news(&self) -> bool {
-        self.lock().news
+        self.0.news()
     }
 
     /// Waits for news, at most `limit`.
-    pub(super) fn wait(&self, limit: Duration) {
-        drop(self.changed.wait_timeout_while(self.lock(), limit, |inner| !inner.news));
+    pub(super) fn wait(&self, limit: std::time::Duration) {
+        self.0.wait(limit);
     }
 }

@@ -53,13 +53,12 @@ impl Inbox {
         }
         let file = self.files.get(name)?;
         let give_up = file.since.saturating_add(PATIENCE);
-        let limit = u64::try_from(MAX_ENVELOPE_BYTES).unwrap_or(u64::MAX);
         let content = if let Some(why) = file.entry.unreadable {
             Err(why.to_owned())
-        } else if file.entry.stamp.size > limit {
-            Err("larger than 256 KiB".to_owned())
+        } else if file.entry.stamp.size > MAX_ENVELOPE_BYTES {
+            Err(format!("larger than {} KiB", MAX_ENVELOPE_BYTES.div_euclid(1024)))
         } else {
-            match self.folder.read(&file.entry, limit) {
+            match self.folder.read(&file.entry, MAX_ENVELOPE_BYTES) {
                 Ok(Some(bytes)) if is_cut_off(&bytes) && now < give_up => return self.put_off(name, give_up),
                 Ok(Some(bytes)) => Ok(bytes),
                 Ok(None) => return self.put_off(name, now.saturating_add(SETTLED)),

@@ -6,7 +6,7 @@ use super::*;
 use crate::clock::HandClock;
 use crate::event::Filed;
 use crate::folder::Stamp;
-use crate::leadership::Tenure;
+use crate::rules::election::Tenure;
 use crate::rules::inbox::{STATUS_NAME, receipt_name};
 use crate::rules::messages::{Reason, Receipt, Refusal, Source};
 use crate::rules::names::{CommandId, Label, Nonce};
@@ -41,8 +41,7 @@ impl FakeFolder {
         let mut files = self.lock();
         files.version += 1;
         let at = (i64::try_from(files.version).unwrap(), 0);
-        let size = u64::try_from(bytes.len()).unwrap();
-        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size };
+        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size: bytes.len() };
         let entry = Entry { name: name.to_owned(), stamp, unreadable: None };
         files.held.insert(name.to_owned(), (entry, bytes.to_vec()));
     }
@@ -72,7 +71,7 @@ impl Folder for FakeFolder {
     fn look(&self, name: &str) -> Option<Entry> {
         self.lock().held.get(name).map(|(entry, _)| entry.clone())
     }
-    fn read(&self, entry: &Entry, _: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, entry: &Entry, _: usize) -> io::Result<Option<Vec<u8>>> {
         let mut files = self.lock();
         files.reads.push(entry.name.clone());
         Ok(files.held.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
@@ -227,9 +226,9 @@ fn a_command_that_ends_answers_every_file_of_its_nonce_with_the_whole_inventory(
         bench.folder.put(name, b"{}");
     }
     let filed = bench.pass(2.0);
-    bench.desk.under_way(filed[0].ticket, nonce("x"));
-    bench.desk.under_way(filed[1].ticket, nonce("x"));
-    bench.desk.under_way(filed[2].ticket, nonce("y"));
+    bench.desk.reply(filed[0].ticket, Reply::UnderWay(nonce("x")));
+    bench.desk.reply(filed[1].ticket, Reply::UnderWay(nonce("x")));
+    bench.desk.reply(filed[2].ticket, Reply::UnderWay(nonce("y")));
     bench.pass(1.0);
     assert_eq!(bench.folder.text("a.receipt.json"), None);
     let ended = Receipt { result: Some(json!({ "revision": "r" })), ..receipt("x") };
@@ -253,7 +252,7 @@ fn a_command_that_ends_while_its_file_is_handed_over_again_answers_it_all_the_sa
         let mut bench = Bench::new();
         bench.folder.put("a.json", b"{}");
         let filed = bench.pass(1.5);
-        bench.desk.under_way(filed[0].ticket, nonce("x"));
+        bench.desk.reply(filed[0].ticket, Reply::UnderWay(nonce("x")));
         let again = bench.pass(31.0);
         assert_eq!(again.len(), 1);
         if busy {

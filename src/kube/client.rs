@@ -1,4 +1,7 @@
 //! One call to the API server: path in, object or a sorted error out.
+//!
+//! Every call has its limits in time and bytes, a write has the first at the server too; none is repeated. Objects come
+//! from the store, never from a cache, and go back with all that they came with. A cut body is an error.
 
 use super::shell;
 use crate::http::{Http, HttpError, Method, Request, Response};
@@ -11,9 +14,11 @@ use std::time::Duration;
 /// Limit on a read of one page of a list.
 const LIST_LIMIT: Duration = Duration::from_secs(30);
 /// Largest answer with one object, in bytes (etcd holds at most 1.5 MiB; managed fields add to it).
-const OBJECT_BYTES: u64 = 8 * 1024 * 1024;
-/// The same, for the JSON reader.
-const MAX_OBJECT: usize = 8 * 1024 * 1024;
+pub(super) const OBJECT_BYTES: usize = 8 * 1024 * 1024;
+/// A stream has no limit in all: each of its lines has one.
+const ENDLESS: usize = usize::MAX;
+/// How much longer than the server's own limit an answer may take, so that it still arrives.
+const ARRIVES: Duration = Duration::from_secs(1);
 /// How much of a foreign message is kept, in characters.
 const MESSAGE_CHARS: usize = 600;
 
@@ -54,8 +59,21 @@ impl Kube {
     ///
     /// See [`KubeError`].
     pub fn get(&self, path: &str) -> Result<Object, KubeError> {
-        let request = self.request(Method::Get, path.to_owned(), None, self.single());
+        let request = self.request(Method::Get, path.to_owned(), None, longest_call(self.write_timeout));
         object(self.send(&request)?)
+    }
+
+    /// [`Kube::get`], of an object that may not be there.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn find(&self, path: &str) -> Result<Option<Object>, KubeError> {
+        match self.get(path) {
+            Ok(object) => Ok(Some(object)),
+            Err(KubeError::NotFound(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Creates an object.
@@ -99,7 +117,7 @@ impl Kube {
     /// # Errors
     ///
     /// See [`KubeError`].
-    pub fn open(&self, path: &str, limit: u64) -> Result<Response, KubeError> {
+    pub fn open(&self, path: &str, limit: usize) -> Result<Response, KubeError> {
         let mut request = self.request(Method::Get, path.to_owned(), None, LIST_LIMIT);
         request.limit = limit;
         self.send(&request)
@@ -110,8 +128,8 @@ impl Kube {
     /// # Errors
     ///
     /// See [`KubeError`].
-    pub fn look(&self, path: &str, limit: u64) -> Result<Response, KubeError> {
-        let mut request = self.request(Method::Get, path.to_owned(), None, self.single());
+    pub fn look(&self, path: &str, limit: usize) -> Result<Response, KubeError> {
+        let mut request = self.request(Method::Get, path.to_owned(), None, longest_call(self.write_timeout));
         request.limit = limit;
         self.send(&request)
     }
@@ -124,21 +142,15 @@ impl Kube {
     /// See [`KubeError`].
     pub fn stream(&self, path: &str, timeout: Duration) -> Result<Response, KubeError> {
         let mut request = self.request(Method::Get, path.to_owned(), None, timeout);
-        request.limit = u64::MAX;
+        request.limit = ENDLESS;
         self.send(&request)
-    }
-
-    /// No longer than a write: who reads one object decides on it, or renews a Lease.
-    fn single(&self) -> Duration {
-        self.write_timeout.saturating_add(Duration::from_secs(1))
     }
 
     fn write(&self, method: Method, path: &str, body: &Value) -> Request {
         let seconds = self.write_timeout.as_secs().max(1);
         let manager = if method == Method::Delete { "" } else { "&fieldManager=navin-cluster-agent" };
         let path = format!("{path}?timeout={seconds}s{manager}");
-        // A second more than the server's own limit, so that its answer still arrives.
-        let limit = self.write_timeout.saturating_add(Duration::from_secs(1));
+        let limit = longest_call(self.write_timeout);
         self.request(method, path, Some(body.to_string().into_bytes()), limit)
     }
 
@@ -154,9 +166,15 @@ impl Kube {
     }
 }
 
+/// How long a write or a read of one object takes at most: who reads one decides on it, or renews a Lease.
+#[must_use]
+pub fn longest_call(write_timeout: Duration) -> Duration {
+    write_timeout.saturating_add(ARRIVES)
+}
+
 fn object(response: Response) -> Result<Object, KubeError> {
     let bytes = response.bytes()?;
-    match parse_foreign(&bytes, MAX_OBJECT) {
+    match parse_foreign(&bytes, OBJECT_BYTES) {
         Ok(value @ Value::Object(_)) => Ok(Object(value)),
         Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| KubeError::Unanswered {
             message: "the API server's answer is not a JSON object".to_owned(),
@@ -172,19 +190,12 @@ fn sort_status(response: Response) -> KubeError {
         Ok(body) => describe(status, &body),
         Err(_) => format!("the API server answered {status}"),
     };
-    match status {
-        404 => KubeError::NotFound(message),
-        409 => KubeError::Conflict(message),
-        410 => KubeError::Gone(message),
-        400 | 403 | 405 | 413 | 422 => KubeError::Refused { status, message },
-        500.. => KubeError::Unanswered { message, retry_after },
-        _ => KubeError::Unavailable { message, retry_after },
-    }
+    KubeError::of(status, message, retry_after)
 }
 
 /// The reason and message of a Kubernetes Status, or the status alone for anything else.
 fn describe(status: u16, body: &[u8]) -> String {
-    let body = parse_foreign(body, MAX_OBJECT).ok();
+    let body = parse_foreign(body, OBJECT_BYTES).ok();
     let member = |name| body.as_ref().and_then(|b| b.get(name)).and_then(Value::as_str).unwrap_or("");
     let (reason, message) = (member("reason"), member("message"));
     let text = match (reason, message) {

@@ -19,11 +19,7 @@ fn path(kube: &Kube, name: &ComponentName) -> String {
 ///
 /// See [`KubeError`].
 pub fn get(kube: &Kube, name: &ComponentName) -> Result<Option<Object>, KubeError> {
-    match kube.get(&path(kube, name)) {
-        Ok(object) => Ok(Some(object)),
-        Err(KubeError::NotFound(_)) => Ok(None),
-        Err(e) => Err(e),
-    }
+    kube.find(&path(kube, name))
 }
 
 /// Sends one write to the component `name`.

@@ -1,4 +1,7 @@
 //! The Lease `navin-cluster-agent` (`coordination.k8s.io/v1`).
+//!
+//! It is written as it was read but for its spec, so that its uid and version are the precondition; a create has none, and
+//! the server lets one of two win. Nothing here decides whose it is (`rules::election`).
 
 use super::stream::{self, Lines};
 use super::{Kube, KubeError, Object};
@@ -36,13 +39,13 @@ pub struct Holding<'a> {
     pub renew_time: &'a str,
 }
 
-/// Reads the Lease.
+/// Reads the Lease, if there is one.
 ///
 /// # Errors
 ///
 /// See [`KubeError`].
-pub fn get(kube: &Kube) -> Result<Object, KubeError> {
-    kube.get(&path(kube))
+pub fn get(kube: &Kube) -> Result<Option<Object>, KubeError> {
+    kube.find(&path(kube))
 }
 
 /// Makes the Lease with us as its holder.

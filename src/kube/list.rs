@@ -9,7 +9,7 @@ const PAGE: usize = 500;
 /// How much smaller pages are after one that was too large.
 const PAGE_SHRINKS: usize = 8;
 /// Largest page, in bytes.
-const PAGE_BYTES: u64 = 16 * 1024 * 1024;
+const PAGE_BYTES: usize = 16 * 1024 * 1024;
 /// How often a list is begun anew when its continue token has expired (410).
 const RESTARTS: u32 = 3;
 /// Most objects of one list.
@@ -64,11 +64,15 @@ struct PageMetadata {
 /// Reads the list at `path`; begins anew where its continue token expires, and with smaller pages where one is
 /// too large.
 pub(super) fn all<T: for<'de> Deserialize<'de>>(kube: &Kube, path: &str) -> Result<Whole<T>, ListError> {
-    let (mut page, mut restarts) = (PAGE, 0);
+    let (mut page, mut restarts) = (PAGE, 0_u32);
     loop {
         match once(kube, path, page) {
-            Err(ListError::Kube(KubeError::Gone(_))) if restarts < RESTARTS => restarts += 1,
-            Err(ListError::PageTooLarge) if page > 1 => page = (page / PAGE_SHRINKS).max(1),
+            Err(ListError::Kube(KubeError::Gone(_))) if restarts < RESTARTS => {
+                restarts = restarts.saturating_add(1);
+            }
+            Err(ListError::PageTooLarge) if page > 1 => {
+                page = page.checked_div(PAGE_SHRINKS).unwrap_or(1).max(1);
+            }
             Err(ListError::PageTooLarge) => return Err(ListError::TooLarge),
             result => return result,
         }

@@ -16,4 +16,4 @@ mod stream;
 pub mod watch;
 
 pub use crate::rules::kubernetes::{KubeError, Object};
-pub use client::Kube;
+pub use client::{Kube, longest_call};

@@ -14,7 +14,7 @@ const VERSION_BYTES: usize = 64 * 1024;
 ///
 /// See [`KubeError`].
 pub fn version(kube: &Kube) -> Result<(String, Option<String>), KubeError> {
-    let response = kube.look("/version", 64 * 1024)?;
+    let response = kube.look("/version", VERSION_BYTES)?;
     let date = response.date.clone();
     let document = parse_foreign(&response.bytes()?, VERSION_BYTES).ok();
     let version = document.as_ref().and_then(|document| document.get("gitVersion")).and_then(Value::as_str);

@@ -1,66 +1,28 @@
 //! What is read of an object that nests deeper than we read: all but what may nest.
 
+use super::client::OBJECT_BYTES;
+use crate::rules::json::parse_foreign;
 use crate::rules::kubernetes::Object;
-use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Shell {
-    api_version: String,
-    kind: String,
-    metadata: Metadata,
-}
-
-/// ObjectMeta (Kubernetes API `meta/v1`) but for `managedFields`, which the API server keeps where a PUT leaves
-/// them out.
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Metadata {
-    name: String,
-    uid: String,
-    resource_version: String,
-    namespace: Option<String>,
-    generate_name: Option<String>,
-    generation: Option<i64>,
-    creation_timestamp: Option<String>,
-    deletion_timestamp: Option<String>,
-    deletion_grace_period_seconds: Option<i64>,
-    labels: Option<BTreeMap<String, String>>,
-    annotations: Option<BTreeMap<String, String>>,
-    finalizers: Option<Vec<String>>,
-    owner_references: Option<Vec<OwnerReference>>,
-}
-
-/// OwnerReference (Kubernetes API `meta/v1`).
-#[derive(Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct OwnerReference {
-    api_version: String,
-    kind: String,
-    name: String,
-    uid: String,
-    controller: Option<bool>,
-    block_owner_deletion: Option<bool>,
-}
-
-/// The object with `spec: null`, which is nobody's that was signed: see [`Object::is_shell`].
+/// The object with `spec: null`, which is nobody's that was signed: see [`Object::is_shell`]. Of its metadata all is kept
+/// but `managedFields`, which the API server keeps where a PUT leaves them out.
 pub(super) fn read(bytes: &[u8]) -> Option<Object> {
-    let shell: Shell = serde_json::from_slice(bytes).ok()?;
-    let Ok(Value::Object(mut object)) = serde_json::to_value(shell) else { return None };
-    drop_nulls(object.get_mut("metadata")?);
-    object.insert("spec".to_owned(), Value::Null);
-    Some(Object(Value::Object(object)))
-}
-
-fn drop_nulls(value: &mut Value) {
-    let present = |members: &mut Map<String, Value>| members.retain(|_, member| !member.is_null());
-    if let Some(metadata) = value.as_object_mut() {
-        present(metadata);
-        let owners = metadata.get_mut("ownerReferences").and_then(Value::as_array_mut);
-        owners.into_iter().flatten().filter_map(Value::as_object_mut).for_each(present);
-    }
+    let read = |text: &RawValue| parse_foreign(text.get().as_bytes(), OBJECT_BYTES).ok();
+    let object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(bytes).ok()?;
+    let metadata: BTreeMap<String, Box<RawValue>> =
+        serde_json::from_str(object.get("metadata")?.get()).ok()?;
+    let kept = metadata.iter().filter(|(name, _)| *name != "managedFields");
+    let metadata: Map<String, Value> =
+        kept.map(|(name, text)| Some((name.clone(), read(text)?))).collect::<Option<_>>()?;
+    let named = ["name", "uid", "resourceVersion"]
+        .iter()
+        .all(|name| metadata.get(*name).is_some_and(Value::is_string));
+    let (version, kind) = (read(object.get("apiVersion")?)?, read(object.get("kind")?)?);
+    let shell = json!({ "apiVersion": version, "kind": kind, "metadata": metadata, "spec": null });
+    named.then_some(Object(shell))
 }
 
 #[cfg(test)]
@@ -75,6 +37,7 @@ mod tests {
             r#"{{"apiVersion":"platform.navin.ai/v1","kind":"ManagedComponent","metadata":{{"name":"ingress",
             "uid":"u1","resourceVersion":"7","generation":3,"finalizers":["a/b"],"labels":{{"c":"d"}},
             "ownerReferences":[{{"apiVersion":"v1","kind":"ConfigMap","name":"o","uid":"u2"}}],
+            "ofATimeToCome":{{"e":[1]}},
             "managedFields":[{{"fieldsV1":{deep}}}]}},"spec":{{"a":{deep}}},"status":{deep}}}"#
         );
         let object = read(text.as_bytes()).unwrap();
@@ -86,11 +49,16 @@ mod tests {
                     "name": "ingress", "uid": "u1", "resourceVersion": "7", "generation": 3,
                     "finalizers": ["a/b"], "labels": { "c": "d" },
                     "ownerReferences": [{ "apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": "u2" }],
+                    "ofATimeToCome": { "e": [1] },
                 },
                 "spec": null,
             })
         );
         assert!(object.is_shell());
         assert!(read(b"{\"spec\":1}").is_none());
+        assert!(
+            read(text.replace("\"u1\"", "null").as_bytes()).is_none(),
+            "what cannot be named cannot be written"
+        );
     }
 }

@@ -24,11 +24,7 @@ fn path(kube: &Kube) -> String {
 ///
 /// See [`KubeError`].
 pub fn get(kube: &Kube) -> Result<Option<Object>, KubeError> {
-    match kube.get(&path(kube)) {
-        Ok(object) => Ok(Some(object)),
-        Err(KubeError::NotFound(_)) => Ok(None),
-        Err(e) => Err(e),
-    }
+    kube.find(&path(kube))
 }
 
 /// The state's text in a ConfigMap; absent where the key is.

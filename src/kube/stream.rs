@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::time::Duration;
 
 /// Longest line, in bytes: one object with its managed fields, and what is around it.
-const LINE_BYTES: u64 = 8 * 1024 * 1024;
+const LINE_BYTES: usize = 8 * 1024 * 1024;
 
 /// A watch that is open.
 pub(super) struct Lines(BufReader<Box<dyn Read + Send>>);
@@ -27,8 +27,32 @@ impl Lines {
     /// The next line; none at the stream's orderly end. An error where it broke, or was silent for too long.
     pub(super) fn read(&mut self) -> Result<Option<Vec<u8>>, String> {
         let mut line = Vec::new();
-        let read = (&mut self.0).take(LINE_BYTES).read_until(b'\n', &mut line);
-        read.map_err(|e| e.to_string())?;
-        Ok((!line.is_empty()).then_some(line))
+        let limit = u64::try_from(LINE_BYTES).unwrap_or(u64::MAX);
+        (&mut self.0).take(limit).read_until(b'\n', &mut line).map_err(|e| e.to_string())?;
+        match line.last() {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some(line)),
+            Some(_) => Err("a line of the watch was cut".to_owned()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_that_is_cut_by_the_end_or_by_its_limit_is_an_error() {
+        let lines = |text: &str| Lines(BufReader::new(Box::new(std::io::Cursor::new(text.to_owned()))));
+        let mut whole = lines("one\n\ntwo\n");
+        for line in ["one\n", "\n", "two\n"] {
+            assert_eq!(whole.read(), Ok(Some(line.as_bytes().to_vec())));
+        }
+        assert_eq!(whole.read(), Ok(None), "the orderly end");
+        let mut cut = lines("one\ntw");
+        assert!(cut.read().is_ok() && cut.read().is_err());
+        let most = format!("{}\n", "x".repeat(LINE_BYTES - 1));
+        assert!(lines(&most).read().is_ok());
+        assert!(lines(&format!("x{most}")).read().is_err());
     }
 }

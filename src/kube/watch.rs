@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Largest `status` that is kept, in bytes (CONTRACT section 5).
 const STATUS_BYTES: usize = 16 * 1024;
 /// How much longer than the server was told the client waits: then the stream is dead, however quiet.
-const SILENCE: Duration = Duration::from_secs(10);
+pub const SILENCE: Duration = Duration::from_secs(10);
 
 /// One component as it was seen, without its spec.
 #[derive(Clone, Debug, PartialEq)]

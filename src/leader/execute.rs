@@ -1,37 +1,27 @@
 //! Accepted commands on their way through the cluster: read the components, read the Lease, write, record.
 
-use super::store::{self, Stop};
+use super::batch::{self, AGAIN, Planned};
+use super::store::Stop;
 use super::{Leader, Reign, World};
 use crate::kube::components;
 use crate::rules::backoff::{Backoff, retry_after};
-use crate::rules::component::{Author, Write};
-use crate::rules::execution::{Ending, Execution, Step, TRY_FOR};
-use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
+use crate::rules::component::Write;
+use crate::rules::envelope::Verified;
+use crate::rules::execution::{Ending, Execution, Failure, Step, TimeLimit};
+use crate::rules::messages::{Command, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
 use crate::rules::state::Effect;
+use crate::rules::verdict::Accepted;
 use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Most commands that are carried out between two writes of the state, so that none waits long for others.
-pub(super) const TOGETHER: usize = 32;
-
-/// How long components are read before the writes that follow are sent.
-pub(super) const READ_FOR: Duration = Duration::from_secs(1);
-
-/// Most JSON values in the objects of one batch before it is sent: about 32 MiB.
-pub(super) const HELD_MOST: usize = 1_000_000;
-
-/// Pause before a batch is begun again whose reading of the Lease got no answer.
-pub(super) const AGAIN: Duration = Duration::from_secs(1);
-
-/// How long an outcome waits for others to be recorded with it.
-pub(super) const HELD_BACK: Duration = Duration::from_millis(200);
+/// Why an `inventory.report` fails.
+const NOT_IN_TIME: &str = "the inventory could not be read in time";
 
 /// One accepted command.
 pub(super) struct Task {
-    command: Command,
-    envelope: Value,
+    command: Verified<Command>,
     source: Source,
     kind: Kind,
     due: Duration,
@@ -41,9 +31,9 @@ pub(super) struct Task {
 
 enum Kind {
     Component(Box<Execution>),
-    /// Waits for the reporter since this time; for the reading that answers this call, once asked.
+    /// Waits for the reporter; for the reading that answers this call, once asked.
     Inventory {
-        since: Duration,
+        limit: TimeLimit,
         asked: Option<u64>,
     },
 }
@@ -56,20 +46,13 @@ struct Ended {
 }
 
 impl Task {
-    pub(super) fn new(
-        command: Command,
-        operation: &Operation,
-        envelope: Value,
-        source: Source,
-        now: Duration,
-        recovered: bool,
-    ) -> Self {
-        let author = Author { command_id: command.command_id.clone(), sequence: command.sequence };
-        let kind = match Execution::new(operation, author, command.not_after, now, recovered) {
+    pub(super) fn new(accepted: Accepted, source: Source, now: Duration, recovered: bool) -> Self {
+        let (command, operation) = accepted.into_parts();
+        let kind = match Execution::new(operation, command.value(), now, recovered) {
             Some(execution) => Kind::Component(Box::new(execution)),
-            None => Kind::Inventory { since: now, asked: None },
+            None => Kind::Inventory { limit: TimeLimit::new(command.value(), now, recovered), asked: None },
         };
-        Self { command, envelope, source, kind, due: now, backoff: Backoff::default(), ended: None }
+        Self { command, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
 
     /// See [`Execution::note_kept`].
@@ -93,13 +76,6 @@ impl Task {
     }
 }
 
-/// A write that is planned, and the generation of the reading that it rests on.
-struct Planned {
-    index: usize,
-    write: Write,
-    before: Option<i64>,
-}
-
 impl Leader {
     /// Goes on with the commands that are due; true where more are due at once.
     pub(super) fn execute(&mut self) -> Result<bool, Stop> {
@@ -108,36 +84,22 @@ impl Leader {
         let now = world.clock.monotonic();
         // Those that have waited longest go first.
         reign.tasks.sort_by_key(Task::due);
-        let (mut planned, mut held) = (Vec::new(), 0_usize);
-        let due = reign.tasks.iter_mut().enumerate().filter(|(_, task)| task.due <= now);
-        for (index, task) in due.take(TOGETHER) {
-            store::may_act(world, &reign.tenure)?;
-            if let Some(write) = plan(world, index, task) {
-                held = held.saturating_add(write.write.weight());
-                planned.push(write);
-            }
-            if world.clock.monotonic().saturating_sub(now) >= READ_FOR || held >= HELD_MOST {
-                break;
-            }
-        }
-        if !planned.is_empty() && !store::lease_read(world, &reign.tenure)? {
-            let again = world.clock.monotonic().saturating_add(AGAIN);
-            for Planned { index, .. } in planned.drain(..) {
-                if let Some(task) = reign.tasks.get_mut(index) {
-                    task.due = again;
+        let due = reign.tasks.partition_point(|task| task.due <= now);
+        let unread = batch::run(
+            world,
+            &reign.tenure,
+            &mut reign.tasks,
+            0..due,
+            |tasks, index| plan(world, index, tasks.get_mut(index)?),
+            |tasks, planned| {
+                if let Some(task) = tasks.get_mut(planned.key) {
+                    send(world, task, &planned.write, planned.before);
                 }
-            }
-        }
-        let mut first_ended = None;
-        for Planned { index, write, before } in planned {
-            let Some(task) = reign.tasks.get_mut(index) else { continue };
-            store::may_act(world, &reign.tenure)?;
-            send(world, task, &write, before);
-            let now = world.clock.monotonic();
-            let since = *first_ended.get_or_insert(now);
-            // What has ended is recorded before it has waited long; the rest is read anew.
-            if now.saturating_sub(since) >= HELD_BACK {
-                break;
+            },
+        )?;
+        for index in unread {
+            if let Some(task) = reign.tasks.get_mut(index) {
+                task.due = world.clock.monotonic().saturating_add(AGAIN);
             }
         }
         if record(world, reign)? {
@@ -154,7 +116,7 @@ impl Leader {
             let waits = |asked: &u64| *asked <= answered;
             if matches!(&task.kind, Kind::Inventory { asked, .. } if asked.as_ref().is_some_and(waits)) {
                 let stamp = self.world.stamp(task.source);
-                let receipt = Receipt::succeeded(&stamp, &task.command, result.clone());
+                let receipt = Receipt::succeeded(&stamp, task.command.value(), result.clone());
                 let inventory = Some(Arc::clone(whole));
                 task.ended = Some(Ended { receipt, effect: Effect::None, inventory });
                 task.due = Duration::ZERO;
@@ -164,36 +126,34 @@ impl Leader {
 }
 
 /// Reads what the command needs to know; a write is planned, everything else done at once.
-fn plan(world: &World, index: usize, task: &mut Task) -> Option<Planned> {
+fn plan(world: &World, key: usize, task: &mut Task) -> Option<Planned<usize>> {
     if task.ended.is_some() {
         return None;
     }
-    let at = world.clock.monotonic();
+    let (wall, at) = (world.clock.wall(), world.clock.monotonic());
     let execution = match &mut task.kind {
         Kind::Component(execution) => execution,
-        Kind::Inventory { since, asked } => {
-            if asked.is_none() && world.clock.wall() > task.command.not_after {
-                let message = "found by a new leader after its window, and not done";
-                end_failed(world, task, Reason::Expired, message, Effect::None);
-            } else if asked.is_none() {
-                task.due = since.saturating_add(TRY_FOR);
-                *asked = Some(world.board.ask_inventory());
-            } else if at.saturating_sub(*since) >= TRY_FOR {
-                let message = "the inventory could not be read in time";
-                end_failed(world, task, Reason::KubernetesUnavailable, message, Effect::None);
+        Kind::Inventory { limit, asked } => {
+            if let Some(Failure { reason, message }) = limit.passed(wall, at, NOT_IN_TIME) {
+                let (stamp, command) = (world.stamp(task.source), task.command.value());
+                let receipt = Receipt::failed(&stamp, command, reason, &message);
+                finish(task, receipt, Effect::None);
+            } else {
+                task.due = at.saturating_add(limit.rest(wall, at));
+                asked.get_or_insert_with(|| world.board.ask_inventory());
             }
             return None;
         }
     };
     let (step, before) = match components::get(&world.kube, execution.name()) {
         Ok(live) => {
-            let step = execution.next(live.as_ref(), world.kube.namespace(), world.clock.wall(), at);
+            let step = execution.next(live.as_ref(), world.kube.namespace(), wall, at);
             (step, live)
         }
-        Err(error) => (execution.unreadable(&error, world.clock.wall(), at), None),
+        Err(error) => (execution.unreadable(&error, wall, at), None),
     };
     match step {
-        Step::Write(write) => Some(Planned { index, write, before: before.map(|live| live.generation()) }),
+        Step::Write(write) => Some(Planned { key, write, before: before.map(|live| live.generation()) }),
         step @ (Step::Again | Step::Wait(_) | Step::Retry(_) | Step::End(_)) => {
             follow(world, task, step);
             None
@@ -224,42 +184,18 @@ fn follow(world: &World, task: &mut Task, step: Step) {
 
 fn end(world: &World, task: &mut Task, ending: Ending) {
     let Kind::Component(execution) = &task.kind else { return };
-    let name = execution.name().clone();
-    let sequence = task.command.sequence.get();
-    match ending {
-        Ending::Applied { result, uid, generation } => {
-            let envelope = task.envelope.clone();
-            let effect = Effect::Applied { name, envelope, sequence, uid, generation };
-            let receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
-            finish(task, receipt, effect);
+    let effect = ending.effect(execution.name(), &task.command, world.trust.config.max_validity_s);
+    let (stamp, command) = (world.stamp(task.source), task.command.value());
+    let receipt = match ending {
+        Ending::Applied { result, .. } => Receipt::succeeded(&stamp, command, result),
+        Ending::Deleted { result, message } if message.is_empty() => {
+            Receipt::succeeded(&stamp, command, result)
         }
         Ending::Deleted { result, message } => {
-            let effect = Effect::Deleted {
-                name,
-                sequence,
-                forget_after: task.command.forget_after(world.trust.config.max_validity_s),
-            };
-            let receipt = Receipt::succeeded(&world.stamp(task.source), &task.command, result);
-            let receipt = if message.is_empty() { receipt } else { receipt.with_message(&message) };
-            finish(task, receipt, effect);
+            Receipt::succeeded(&stamp, command, result).with_message(&message)
         }
-        Ending::Failed { reason, message, absent } => {
-            let effect = if absent {
-                Effect::FailedAbsent {
-                    name,
-                    sequence,
-                    forget_after: task.command.forget_after(world.trust.config.max_validity_s),
-                }
-            } else {
-                Effect::None
-            };
-            end_failed(world, task, reason, &message, effect);
-        }
-    }
-}
-
-fn end_failed(world: &World, task: &mut Task, reason: Reason, message: &str, effect: Effect) {
-    let receipt = Receipt::failed(&world.stamp(task.source), &task.command, reason, message);
+        Ending::Failed { reason, message, .. } => Receipt::failed(&stamp, command, reason, &message),
+    };
     finish(task, receipt, effect);
 }
 
@@ -278,7 +214,7 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     let mut receipts = Vec::new();
     for task in &reign.tasks {
         let Some(Ended { receipt, effect, inventory }) = &task.ended else { continue };
-        match next.finish(&task.command.nonce, receipt.clone(), effect.clone()) {
+        match next.finish(&task.command.value().nonce, receipt.clone(), effect.clone()) {
             Ok(()) => receipts.push((receipt.clone(), inventory.clone())),
             Err(error) => log::error!("not recorded command={} error={error}", receipt.command()),
         }

@@ -4,20 +4,22 @@
 use super::execute::Task;
 use super::store::Stop;
 use super::{Delivery, JUDGE_AGAIN, Leader, World};
-use crate::event::{Filed, Ticket};
+use crate::event::Ticket;
 use crate::inbox::{Answer, Reply};
 use crate::notices::About;
+use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::link::Link;
-use crate::rules::messages::{Reason, Receipt, Refusal, Source, Stamp};
-use crate::rules::names::Nonce;
+use crate::rules::messages::{Receipt, Source, Stamp};
 use crate::rules::said::Said;
 use crate::rules::state::State;
-use crate::rules::verdict::{self, Accepted, Refused, Verdict};
+use crate::rules::verdict::{self, Accepted, Refused, Verdict, Why};
 use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Most deliveries that wait to be judged; more are left to the gateway, which delivers them again.
 const QUEUE_MOST: usize = 256;
+/// Bytes of deliveries from which on no more are taken, likewise: 16 MiB.
+const QUEUE_BYTES: usize = 16 * 1024 * 1024;
 /// How long the state counts as full after a command was left for lack of room: it is delivered again sooner.
 const LEFT: Duration = Duration::from_secs(30);
 
@@ -27,48 +29,29 @@ struct Batch {
     tasks: Vec<Task>,
     receipts: Vec<Receipt>,
     /// What becomes of the files of the inbox.
-    replies: Vec<(Ticket, FileReply)>,
+    replies: Vec<(Ticket, Reply)>,
     later: VecDeque<Delivery>,
     /// One was left for lack of room.
     full: bool,
     refused: Said,
 }
 
-enum FileReply {
-    Answer(Box<Receipt>),
-    UnderWay(Nonce),
-    Later,
-}
-
 impl Leader {
-    /// A file of the inbox: it waits to be judged, or cannot be read and is answered at once.
-    pub(super) fn take_in(&mut self, file: Filed) {
-        let Filed { ticket, content } = file;
-        let world = &self.world;
-        match content {
-            Ok(envelope) => self.enqueue(Delivery { envelope, source: Source::Inbox, ticket: Some(ticket) }),
-            Err(message) if self.reign.is_some() => {
-                log::warn!("refused unreadable=true source=inbox message={message:?}");
-                let refusal = Refusal { reason: Reason::InvalidEnvelope, message, ids: None };
-                world.board.count_unreadable(refusal.reason);
-                let notice = "a file of the inbox cannot be read: invalid_envelope";
-                world.notices.warning("CommandRefused", About::Pod, notice);
-                let receipt = Receipt::refused(&world.stamp(Source::Inbox), &refusal, false, None);
-                world.desk.reply(ticket, Reply::Answer(Box::new(Answer { receipt, inventory: None })));
-            }
-            Err(_) => world.desk.reply(ticket, Reply::Later),
+    /// A command that waits already is not queued twice, however often it is delivered; of what is too long to be
+    /// one, only as much is kept as shows that.
+    pub(super) fn enqueue(&mut self, mut delivery: Delivery) {
+        if let Ok(envelope) = &mut delivery.envelope {
+            envelope.truncate(MAX_ENVELOPE_BYTES.saturating_add(1));
+            envelope.shrink_to_fit();
         }
-    }
-
-    /// A command that waits already is not queued twice, however often it is delivered.
-    pub(super) fn enqueue(&mut self, delivery: Delivery) {
         let same = |waiting: &Delivery| {
             waiting.ticket.is_none() && delivery.ticket.is_none() && waiting.envelope == delivery.envelope
         };
         if self.queue.iter().any(same) {
             return;
         }
-        if self.queue.len() >= QUEUE_MOST {
+        let held: usize = self.queue.iter().map(|waiting| waiting.bytes().len()).sum();
+        if self.queue.len() >= QUEUE_MOST || held >= QUEUE_BYTES {
             self.warn("queue full: commands are left to their sender");
             if let Some(ticket) = delivery.ticket {
                 self.world.desk.reply(ticket, Reply::Later);
@@ -99,7 +82,7 @@ impl Leader {
         };
         batch.next.prune(world.clock.wall(), world.contact.clock_trusted(now));
         // The gateway's commands first.
-        self.queue.make_contiguous().sort_by_key(|delivery| delivery.source == Source::Inbox);
+        self.queue.make_contiguous().sort_by_key(|delivery| delivery.ticket.is_some());
         for delivery in self.queue.drain(..) {
             // The file was taken back or rewritten since: nobody wants it begun.
             if delivery.ticket.is_some_and(|ticket| !world.desk.is_open(ticket)) {
@@ -118,20 +101,12 @@ impl Leader {
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
-            // Nobody with access to the folder can speak for a pending command of the manager's.
-            if receipt.source == Source::Gateway || receipt.reason.is_none_or(Reason::is_of_authentic) {
+            if receipt.is_for_the_manager() {
                 world.outbox.push(receipt);
             }
         }
         for (ticket, reply) in batch.replies {
-            match reply {
-                FileReply::Answer(receipt) => {
-                    let answer = Answer { receipt: *receipt, inventory: None };
-                    world.desk.reply(ticket, Reply::Answer(Box::new(answer)));
-                }
-                FileReply::UnderWay(nonce) => world.desk.under_way(ticket, nonce),
-                FileReply::Later => world.desk.reply(ticket, Reply::Later),
-            }
+            world.desk.reply(ticket, reply);
         }
         Ok(())
     }
@@ -151,91 +126,82 @@ impl Leader {
 impl Batch {
     fn judge(&mut self, world: &World, delivery: Delivery, link: Link, now: Duration) {
         let wall = world.clock.wall();
-        match verdict::judge(&delivery.envelope, &world.trust, &self.next, link, wall) {
+        let verdict = match &delivery.envelope {
+            Ok(envelope) => verdict::judge(envelope, &world.trust, &self.next, link, wall),
+            Err(why) => verdict::unreadable(why),
+        };
+        match verdict {
             Verdict::Run(accepted) => {
-                self.reply(delivery.ticket, || FileReply::UnderWay(accepted.command.value().nonce.clone()));
-                self.accept(&accepted, delivery.source, now);
+                let nonce = accepted.command().value().nonce.clone();
+                self.reply(delivery.ticket, || Reply::UnderWay(nonce));
+                self.accept(*accepted, delivery.source(), now);
             }
             Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery, now),
             Verdict::UnderWay(nonce) => {
                 log::debug!("delivery dropped: the command is being executed");
-                self.reply(delivery.ticket, || FileReply::UnderWay(nonce));
+                self.reply(delivery.ticket, || Reply::UnderWay(nonce));
             }
-            // A file waits in its folder.
-            Verdict::NameBusy(_) | Verdict::Connecting if delivery.ticket.is_some() => {
-                self.reply(delivery.ticket, || FileReply::Later);
-            }
-            Verdict::NameBusy(_) | Verdict::Connecting => self.later.push_back(delivery),
-            Verdict::Full => {
-                log::debug!("state full: a command is left to its sender");
-                self.full = true;
-                self.reply(delivery.ticket, || FileReply::Later);
+            Verdict::Later(why) => {
+                self.full |= why == Why::Full;
+                // A file waits in its folder, and for room the gateway's commands wait there.
+                if delivery.ticket.is_some() || why == Why::Full {
+                    log::debug!("delivery left to its sender: {why:?}");
+                    self.reply(delivery.ticket, || Reply::Later);
+                } else {
+                    self.later.push_back(delivery);
+                }
             }
         }
     }
 
-    fn reply(&mut self, ticket: Option<Ticket>, reply: impl FnOnce() -> FileReply) {
+    fn reply(&mut self, ticket: Option<Ticket>, reply: impl FnOnce() -> Reply) {
         if let Some(ticket) = ticket {
             self.replies.push((ticket, reply()));
         }
     }
 
-    fn accept(&mut self, accepted: &Accepted, source: Source, now: Duration) {
-        let command = accepted.command.value();
+    fn accept(&mut self, accepted: Accepted, source: Source, now: Duration) {
+        let command = accepted.command().value();
         log::info!(
             "accepted command={} operation={} sequence={}",
             command.command_id,
             command.operation,
             command.sequence
         );
-        if let Err(error) = self.next.accept(&accepted.command, source) {
+        if let Err(error) = self.next.accept(accepted.command(), source) {
             log::error!("not accepted command={} error={error}", command.command_id);
             return;
         }
-        let envelope = accepted.command.envelope().clone();
-        self.tasks.push(Task::new(command.clone(), &accepted.operation, envelope, source, now, false));
+        self.tasks.push(Task::new(accepted, source, now, false));
     }
 
     fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery, now: Duration) {
-        let (source, ticket) = (delivery.source, delivery.ticket);
+        let (source, ticket) = (delivery.source(), delivery.ticket);
         let Refused { refusal, record, original } = refused;
-        let reason = refusal.reason;
-        let digest = ring::digest::digest(&ring::digest::SHA256, &delivery.envelope);
+        let digest = ring::digest::digest(&ring::digest::SHA256, delivery.bytes());
         let news = self.refused.is_news(&format!("{digest:?}"), now);
         let level = if news { log::Level::Warn } else { log::Level::Debug };
-        let Some((command_id, _)) = &refusal.ids else {
-            log::log!(
-                level,
-                "refused reason={} unreadable=true message={:?}",
-                reason.as_str(),
-                refusal.message
-            );
-            world.board.count_unreadable(reason);
-            let message = format!("an unreadable command was refused: {}", reason.as_str());
-            world.notices.warning("CommandRefused", About::Pod, &message);
-            let receipt = || Receipt::refused(&world.stamp(source), &refusal, false, None);
-            self.reply(ticket, || FileReply::Answer(Box::new(receipt())));
-            return;
+        let (whose, what) = match &refusal.ids {
+            Some((id, _)) => (format!("command={id}"), format!("command {id} was refused")),
+            None => ("unreadable=true".to_owned(), "an unreadable command was refused".to_owned()),
         };
-        log::log!(
-            level,
-            "refused command={command_id} reason={} message={:?}",
-            reason.as_str(),
-            refusal.message
-        );
-        let message = format!("command {command_id} was refused: {}", reason.as_str());
-        world.notices.warning("CommandRefused", About::Pod, &message);
+        log::log!(level, "refused {whose} reason={} message={:?}", refusal.reason, refusal.message);
+        world.notices.warning("CommandRefused", About::Pod, &format!("{what}: {}", refusal.reason));
         let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);
         if let Some(command) = record
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())
         {
-            log::error!("not recorded command={command_id} error={error}");
-            self.reply(ticket, || FileReply::Later);
+            log::error!("not recorded {whose} error={error}");
+            self.reply(ticket, || Reply::Later);
             return;
         }
-        self.reply(ticket, || FileReply::Answer(Box::new(receipt.clone())));
+        self.reply(ticket, || answer(receipt.clone()));
         self.receipts.push(receipt);
     }
+}
+
+fn answer(receipt: Receipt) -> Reply {
+    Reply::Answer(Box::new(Answer { receipt, inventory: None }))
 }
 
 impl World {

@@ -3,8 +3,8 @@
 
 use super::store::Stop;
 use super::{Leader, Reign, World};
-use crate::leadership::Tenure;
 use crate::notices::About;
+use crate::rules::election::Tenure;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
 use std::sync::Arc;
 use std::time::Duration;

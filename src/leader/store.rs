@@ -5,8 +5,8 @@
 
 use super::World;
 use crate::kube::{KubeError, Object, state as configmap};
-use crate::leadership::Tenure;
 use crate::rules::backoff::{Backoff, retry_after};
+use crate::rules::election::{LeaseRecord, Tenure};
 use crate::rules::said::Said;
 use crate::rules::state::State;
 use std::sync::Arc;
@@ -218,21 +218,12 @@ pub(super) fn may_act(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     }
 }
 
-/// [`still_ours`], before a batch of writes; false where the Lease could not be read, and nothing was sent.
-pub(super) fn lease_read(world: &World, tenure: &Tenure) -> Result<bool, Stop> {
-    match still_ours(world, tenure) {
-        Ok(()) => Ok(true),
-        Err(Stop::Unavailable { .. }) => Ok(false),
-        Err(stop) => Err(stop),
-    }
-}
-
 /// Reads the Lease and sees that it is still ours, unchanged but for our renewals.
 pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
     may_act(world, tenure)?;
     match crate::kube::lease::get(&world.kube) {
-        Ok(lease) if tenure.holds(&lease) => may_act(world, tenure),
-        Ok(_) | Err(KubeError::NotFound(_)) => Err(Stop::Deposed),
+        Ok(Some(lease)) if tenure.owns(&LeaseRecord::read(&lease.0)) => may_act(world, tenure),
+        Ok(_) => Err(Stop::Deposed),
         Err(error) => {
             log::warn!("lease unreadable before a write: error={:?}", error.to_string());
             Err(Stop::unavailable(world, &error))

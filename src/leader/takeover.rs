@@ -6,9 +6,9 @@ use super::store::{self, Stop, Store};
 use super::upkeep::Keeper;
 use super::{Leader, Reign, World};
 use crate::kube::{KubeError, Object, state as configmap};
-use crate::leadership::Tenure;
 use crate::notices::About;
-use crate::rules::messages::{Receipt, Refusal, Status};
+use crate::rules::election::Tenure;
+use crate::rules::messages::{Command, Receipt};
 use crate::rules::names::Nonce;
 use crate::rules::state::{Effect, State, StateError};
 use crate::rules::verdict;
@@ -22,7 +22,11 @@ impl Leader {
         let first_start = tenure.first_start && self.opened.as_ref() != Some(tenure);
         let found = configmap::get(&world.kube).map_err(|error| match error {
             KubeError::Refused { .. } => Stop::Unusable(error.to_string()),
-            _ => Stop::unavailable(world, &error),
+            KubeError::NotFound(_)
+            | KubeError::Conflict(_)
+            | KubeError::Gone(_)
+            | KubeError::Unavailable { .. }
+            | KubeError::Unanswered { .. } => Stop::unavailable(world, &error),
         })?;
         store::still_ours(world, tenure)?;
         self.opened = Some(Arc::clone(tenure));
@@ -62,8 +66,8 @@ impl Leader {
     }
 }
 
-/// Records the outcome of commands whose envelopes do not verify any more, after a key was withdrawn: they
-/// are not gone on with, and nobody waits for them.
+/// Records the outcome of commands whose envelopes do not verify any more, after a key was withdrawn, or are not
+/// their record's: they are not gone on with, and nobody waits for them.
 fn end_broken(
     world: &World,
     tenure: &Tenure,
@@ -84,11 +88,10 @@ fn end_broken(
 fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(Nonce, Receipt)>) {
     let (mut tasks, mut broken) = (Vec::new(), Vec::new());
     for (nonce, record, envelope) in state.accepted() {
-        match verdict::reverify(envelope, &world.trust) {
-            Ok((command, operation)) => {
-                let source = record.source;
-                let command = command.value().clone();
-                let mut task = Task::new(command, &operation, envelope.clone(), source, now, true);
+        let is_its = |command: &Command| command.nonce == *nonce && command.command_id == record.command_id;
+        match verdict::reverify(envelope, &world.trust, is_its) {
+            Ok(accepted) => {
+                let mut task = Task::new(accepted, record.source, now, true);
                 let component = task.name().and_then(|name| state.component(name));
                 if component.is_some_and(|component| component.desired.is_some()) {
                     task.note_kept();
@@ -97,10 +100,8 @@ fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(No
             }
             Err(refusal) => {
                 log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());
-                let ids = Some((record.command_id.clone(), nonce.clone()));
-                let refusal = Refusal { ids, ..refusal };
-                let receipt = Receipt::refused(&world.stamp(record.source), &refusal, true, None);
-                broken.push((nonce.clone(), Receipt { status: Status::Failed, ..receipt }));
+                let ids = (record.command_id.clone(), nonce.clone());
+                broken.push((nonce.clone(), Receipt::broken(&world.stamp(record.source), ids, refusal)));
             }
         }
     }

@@ -10,6 +10,7 @@ use crate::inbox::Reply;
 use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
+use crate::rules::messages::Reason;
 use crate::rules::vectors::{apply, sign, test_pem};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -18,10 +19,14 @@ use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
 
+mod altered;
 mod filed;
+mod inventory;
 mod overload;
 mod told;
 mod upkeep;
+
+const COMPONENTS: &str = "/apis/platform.navin.ai/v1/namespaces/navin-platform/managedcomponents";
 
 /// An API server that holds what it is given, with resource versions as preconditions.
 #[derive(Default)]
@@ -127,7 +132,7 @@ impl Bench {
             "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
             "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
         }));
-        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap();
+        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
         let api = Arc::new(with_lease());
         let clock = Arc::clone(&api.clock);
         let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
@@ -174,15 +179,18 @@ impl Bench {
     }
 
     fn deliver(&mut self, envelope: &Value) {
+        self.deliver_bytes(envelope.to_string().into_bytes());
+    }
+
+    fn deliver_bytes(&mut self, envelope: Vec<u8>) {
         let (taken, _wait) = sync_channel(0);
-        let envelopes = vec![envelope.to_string().into_bytes()];
-        self.leader.handle(Event::Delivered { envelopes, source: Source::Gateway, taken });
+        self.leader.handle(Event::Delivered { envelopes: vec![envelope], taken });
     }
 
     /// What became of the files, in words.
     fn replies(&self) -> Vec<(u64, String)> {
         let word = |reply: &Reply| match reply {
-            Reply::UnderWay => "under way".to_owned(),
+            Reply::UnderWay(_) => "under way".to_owned(),
             Reply::Later => "later".to_owned(),
             Reply::Answer(answer) => answer
                 .receipt
@@ -218,7 +226,7 @@ fn a_lease_that_was_resigned_is_released_however_late_the_lease_thread_looks() {
     let kube = Kube::new(Arc::new(with_lease()), "navin-platform", seconds(5));
     let mut elector =
         Elector::new(kube.clone(), clock.clone(), Arc::clone(&permit), events, "a_1".to_owned(), seconds(60));
-    let holder = || crate::kube::lease::get(&kube).unwrap().0["spec"]["holderIdentity"].clone();
+    let holder = || crate::kube::lease::get(&kube).unwrap().unwrap().0["spec"]["holderIdentity"].clone();
     elector.step();
     let tenure = permit.tenure(clock.monotonic()).expect("from itself it takes over at once");
     permit.resign(seconds(10));

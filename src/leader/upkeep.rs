@@ -6,17 +6,17 @@
 
 mod kept;
 
-use super::execute::{AGAIN, HELD_BACK, HELD_MOST, READ_FOR, TOGETHER};
-use super::store::{self, Stop};
+use super::batch::{self, AGAIN, Planned, TOGETHER};
+use super::store::Stop;
 use super::{Leader, World};
-use crate::event::Event;
 use crate::kube::components;
 use crate::kube::watch::Sighting;
 use crate::notices::About;
+use crate::rules::component::Write;
 use crate::rules::names::ComponentName;
 use crate::rules::state::{Component, Effect, State};
 use crate::rules::upkeep::{Glimpse, Reference, asks_for_a_look};
-use kept::{Check, Kept, look, publish};
+use kept::{Kept, look, publish};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -27,8 +27,7 @@ impl Keeper {
     /// A new leader looks at everything once.
     pub(super) fn new(state: &State, now: Duration) -> Self {
         let kept = |component: &Component| {
-            let desired = component.desired.as_ref();
-            let reference = desired.map(|d| Reference { uid: d.uid.clone(), generation: d.generation });
+            let reference = component.desired.as_ref().map(Reference::of_write);
             Kept { reference, due: Some(now), ..Kept::default() }
         };
         Self(state.components().map(|(name, component)| (name.clone(), kept(component))).collect())
@@ -72,16 +71,16 @@ impl Keeper {
         let missed = kept.missed.take();
         kept.trouble = None;
         match effect {
-            Effect::Applied { uid, generation, .. } => {
-                kept.reference = Some(Reference { uid: uid.clone(), generation: *generation });
-                kept.due = (*generation == 0).then_some(Duration::ZERO);
+            Effect::Applied(_, desired) => {
+                kept.reference = Some(Reference::of_write(desired));
+                kept.due = (desired.generation == 0).then_some(Duration::ZERO);
             }
-            Effect::Deleted { .. } => {
+            Effect::Deleted(..) => {
                 kept.reference = None;
                 kept.due = None;
             }
             // Whatever it was about to do, what stands is what succeeded before it.
-            Effect::FailedAbsent { .. } | Effect::None => kept.due = Some(Duration::ZERO),
+            Effect::FailedAbsent(..) | Effect::None => kept.due = Some(Duration::ZERO),
         }
         if missed.is_some_and(|glimpse| asks_for_a_look(name, &glimpse, state, kept.reference.as_ref())) {
             kept.due = Some(Duration::ZERO);
@@ -97,21 +96,19 @@ impl Keeper {
         due.into_iter().take(TOGETHER).map(|(_, name)| name.clone()).collect()
     }
 
-    /// Sends a planned write.
-    fn send(&mut self, world: &World, check: Check) {
-        let Check { name, write, before, late } = check;
-        let Some(kept) = self.0.get_mut(&name) else { return };
-        let answer = components::send(&world.kube, &name, &write);
-        let now = world.clock.monotonic();
-        match answer {
-            Ok(_) if late => {
+    /// Sends a planned write: a delete is that of a late create.
+    fn send(&mut self, world: &World, planned: &Planned<ComponentName>) {
+        let Planned { key: name, write, before } = planned;
+        let Some(kept) = self.0.get_mut(name) else { return };
+        match components::send(&world.kube, name, write) {
+            Ok(_) if matches!(write, Write::Delete { .. }) => {
                 log::warn!("late create removed component={name}");
                 let message = "a create of a command that is over landed late and was removed";
                 world.notices.warning("LateCreateRemoved", About::Component(name.to_string()), message);
-                kept.due = Some(now);
+                kept.due = Some(world.clock.monotonic());
             }
-            Ok(object) => kept.restored(world, &name, before, &object),
-            Err(error) => kept.refused(world, &name, &write, &error),
+            Ok(object) => kept.restored(world, name, *before, &object),
+            Err(error) => kept.failed(world, name, Some(write), &error),
         }
     }
 }
@@ -120,78 +117,48 @@ impl Leader {
     /// Looks at what is due, and restores it; true where more is due at once.
     pub(super) fn keep(&mut self) -> Result<bool, Stop> {
         let Some(reign) = &mut self.reign else { return Ok(false) };
-        let world = &self.world;
-        let (now, mut checks, mut held) = (world.clock.monotonic(), Vec::new(), 0_usize);
-        for name in reign.keeper.all_due(now) {
-            store::may_act(world, &reign.tenure)?;
-            let Some(kept) = reign.keeper.0.get_mut(&name) else { continue };
-            if let Some(check) = look(world, reign.store.state(), &name, kept) {
-                held = held.saturating_add(check.write.weight());
-                checks.push(check);
-            }
-            if world.clock.monotonic().saturating_sub(now) >= READ_FOR || held >= HELD_MOST {
-                break;
-            }
-        }
-        if !checks.is_empty() && !store::lease_read(world, &reign.tenure)? {
-            let again = world.clock.monotonic().saturating_add(AGAIN);
-            for Check { name, .. } in checks.drain(..) {
-                if let Some(kept) = reign.keeper.0.get_mut(&name) {
-                    kept.due = Some(again);
-                }
-            }
-        }
-        let began = world.clock.monotonic();
-        for check in checks {
-            store::may_act(world, &reign.tenure)?;
-            reign.keeper.send(world, check);
-            // Commands come first: the rest is read anew.
-            if world.clock.monotonic().saturating_sub(began) >= HELD_BACK {
-                break;
+        let (world, state) = (&self.world, reign.store.shared());
+        let due = reign.keeper.all_due(world.clock.monotonic());
+        let unread = batch::run(
+            world,
+            &reign.tenure,
+            &mut reign.keeper,
+            due,
+            |keeper, name| look(world, &state, &name, keeper.0.get_mut(&name)?),
+            |keeper, planned| keeper.send(world, &planned),
+        )?;
+        for name in unread {
+            if let Some(kept) = reign.keeper.0.get_mut(&name) {
+                kept.due = Some(world.clock.monotonic().saturating_add(AGAIN));
             }
         }
         let now = world.clock.monotonic();
         Ok(reign.keeper.due().is_some_and(|due| due <= now))
     }
 
-    /// Takes in what the watch saw.
-    pub(super) fn sighted(&mut self, event: &Event) {
-        let Some(reign) = &mut self.reign else { return };
-        let now = self.world.clock.monotonic();
-        let state = reign.store.state();
-        let glimpse = |seen: &Sighting| {
-            let reference = Reference { uid: seen.uid.clone(), generation: seen.generation };
-            if seen.terminating { Glimpse::Going } else { Glimpse::There(reference, seen.created) }
-        };
-        match event {
-            Event::Seen(seen) => {
-                if let Some(name) = ComponentName::parse(&seen.name) {
-                    reign.keeper.sighted(state, &name, glimpse(seen), now);
-                }
-            }
-            Event::Gone(name) => {
-                if let Some(name) = ComponentName::parse(name) {
-                    reign.keeper.sighted(state, &name, Glimpse::Gone, now);
-                }
-            }
-            Event::Listed(all) => {
-                let all: BTreeMap<&str, &Sighting> = all.iter().map(|seen| (&*seen.name, seen)).collect();
-                reign
-                    .keeper
-                    .0
-                    .retain(|name, _| state.component(name).is_some() || state.busy(name).is_some());
-                let names: Vec<ComponentName> = reign.keeper.0.keys().cloned().collect();
-                for name in names {
-                    let seen = all.get(name.as_str()).map_or(Glimpse::Gone, |seen| glimpse(seen));
-                    reign.keeper.sighted(state, &name, seen, now);
-                }
-            }
-            Event::Leadership
-            | Event::Trust(_)
-            | Event::Delivered { .. }
-            | Event::Acknowledged(_)
-            | Event::Filed(_)
-            | Event::Inventory { .. } => {}
+    /// Takes in what the watch saw of one component.
+    pub(super) fn sighted(&mut self, name: &str, glimpse: Glimpse) {
+        if let (Some(reign), Some(name)) = (&mut self.reign, ComponentName::parse(name)) {
+            reign.keeper.sighted(reign.store.state(), &name, glimpse, self.world.clock.monotonic());
         }
     }
+
+    /// Takes in what the watch saw of all.
+    pub(super) fn listed(&mut self, all: &[Sighting]) {
+        let Some(reign) = &mut self.reign else { return };
+        let (state, now) = (reign.store.state(), self.world.clock.monotonic());
+        let all: BTreeMap<&str, &Sighting> = all.iter().map(|seen| (&*seen.name, seen)).collect();
+        reign.keeper.0.retain(|name, _| state.component(name).is_some() || state.busy(name).is_some());
+        let names: Vec<ComponentName> = reign.keeper.0.keys().cloned().collect();
+        for name in names {
+            let seen = all.get(name.as_str()).map_or(Glimpse::Gone, |seen| glimpse(seen));
+            reign.keeper.sighted(state, &name, seen, now);
+        }
+    }
+}
+
+/// A component as the watch saw it.
+pub(super) fn glimpse(seen: &Sighting) -> Glimpse {
+    let reference = Reference { uid: seen.uid.clone(), generation: seen.generation };
+    if seen.terminating { Glimpse::Going } else { Glimpse::There(reference, seen.created) }
 }

@@ -9,6 +9,7 @@ use crate::rules::names::{Label, Nonce};
 use crate::rules::vectors::{apply, sign, test_pem};
 use serde_json::{Value, json};
 use std::io::Cursor;
+use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
 
 #[derive(Default)]
@@ -106,7 +107,7 @@ fn one_that_is_never_answered_does_not_hold_up_the_others() {
     let clock = Arc::clone(&bench.clock);
     // The poll is answered all the while.
     for second in 0..20 {
-        bench.outbox.gateway.contact_for_tests().note_answered(clock.monotonic());
+        bench.outbox.gateway.contact.note_answered(clock.monotonic());
         bench.pass(1);
         if bench.gateway.taken.lock().unwrap().len() == 3 {
             assert!(second > 0);

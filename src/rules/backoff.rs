@@ -18,19 +18,13 @@ pub const MIN_RETRY_AFTER: Duration = Duration::from_secs(1);
 pub const MAX_RETRY_AFTER: Duration = Duration::from_mins(1);
 
 /// Exponential backoff with full jitter: each pause is anywhere from 1 s to a ceiling that doubles,
-/// 2 s to 30 s.
+/// 2 s to 30 s. By default there was no failure yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Backoff {
     failures: u32,
 }
 
 impl Backoff {
-    /// No failure yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The pause after one more failure, with any random number.
     pub fn next(&mut self, random: u64) -> Duration {
         self.failures = self.failures.saturating_add(1);
@@ -85,7 +79,7 @@ mod tests {
     #[test]
     fn pauses_are_between_one_and_thirty_seconds_and_grow() {
         for random in [0, 1, 999, 1_000, 12_345_678, u64::MAX] {
-            let mut backoff = Backoff::new();
+            let mut backoff = Backoff::default();
             for ceiling in [2, 4, 8, 16, 30, 30, 30] {
                 let pause = backoff.next(random);
                 assert!((Duration::from_secs(1)..=Duration::from_secs(ceiling)).contains(&pause));

@@ -5,6 +5,7 @@
 
 use super::json::normalise;
 use super::kubernetes::Object;
+use super::messages::Command;
 use super::names::{CommandId, ComponentName, Sequence};
 use serde_json::{Map, Value, json};
 
@@ -30,6 +31,14 @@ pub struct Author {
     pub command_id: CommandId,
     /// Its sequence.
     pub sequence: Sequence,
+}
+
+impl Author {
+    /// Of what `command` asks for.
+    #[must_use]
+    pub fn of(command: &Command) -> Self {
+        Self { command_id: command.command_id.clone(), sequence: command.sequence }
+    }
 }
 
 /// A write to one component.

@@ -1,8 +1,8 @@
 //! The configuration of the agent, signed by the manager. CONTRACT section 3.
 
-use super::envelope::{Fault, KeyRing, open_configuration};
-use super::form::{FormError, Members, expected};
-use super::json::MAX_NUMBER;
+use super::envelope::{self, Fault, KeyRing, Verified};
+use super::form::{FormError, Members};
+use super::json::{MAX_ENVELOPE_BYTES, MAX_NUMBER};
 use super::names::{IdentityId, Label};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -15,6 +15,9 @@ mod tests;
 
 /// The `type` of a configuration's payload. CONTRACT section 3.
 pub const CONFIGURATION_TYPE: &str = "navin.agent-config/v1";
+
+const LABEL: &str = "an RFC 1123 label";
+const URL: &str = "https://host[:port] and nothing more";
 
 /// Longest host name, in characters (RFC 1035 section 2.3.4, without the final dot).
 const MAX_HOST: usize = 253;
@@ -50,26 +53,22 @@ impl Configuration {
     /// Opens `config.json`.
     ///
     /// # Errors
-    /// One phrase that names the member and what was expected.
-    pub fn open(bytes: &[u8], ring: &KeyRing) -> Result<Self, ConfigError> {
-        match open_configuration(bytes, ring) {
-            Ok(verified) => Ok(verified.into_value()),
-            Err(fault) => Err(ConfigError(fault)),
-        }
+    /// The first check that failed, which names the member and what was expected.
+    pub fn open(bytes: &[u8], ring: &KeyRing) -> Result<Verified<Self>, Fault> {
+        let opened = envelope::open(bytes, MAX_ENVELOPE_BYTES, ring, Self::from_payload);
+        opened.map_err(|rejected| rejected.fault)
     }
 
     /// Reads the payload of a configuration.
-    pub(super) fn from_payload(payload: &Value) -> Result<Self, FormError> {
+    fn from_payload(payload: &Value) -> Result<Self, FormError> {
         let mut members = Members::of("payload", payload)?;
         members.constant("payload.type", CONFIGURATION_TYPE)?;
         let configuration = Self {
-            tenant_id: label(&mut members, "payload.tenant_id")?,
-            cluster_id: label(&mut members, "payload.cluster_id")?,
-            identity_id: IdentityId::parse(members.text("payload.identity_id")?)
-                .ok_or_else(|| expected("payload.identity_id", "a UUID"))?,
-            gateway_url: GatewayUrl::parse(members.text("payload.gateway_url")?)
-                .ok_or_else(|| expected("payload.gateway_url", "https://host[:port] and nothing more"))?,
-            namespace: label(&mut members, "payload.namespace")?,
+            tenant_id: members.parsed("payload.tenant_id", Label::parse, LABEL)?,
+            cluster_id: members.parsed("payload.cluster_id", Label::parse, LABEL)?,
+            identity_id: members.parsed("payload.identity_id", IdentityId::parse, "a UUID")?,
+            gateway_url: members.parsed("payload.gateway_url", GatewayUrl::parse, URL)?,
+            namespace: members.parsed("payload.namespace", Label::parse, LABEL)?,
             lease_duration_s: members.number("payload.lease_duration_s", Some(15), 3, 300)?,
             offline_after_s: members.number("payload.offline_after_s", Some(120), 5, 86_400)?,
             poll_wait_s: members.number("payload.poll_wait_s", Some(30), 1, 30)?,
@@ -106,21 +105,6 @@ impl Configuration {
     }
 }
 
-fn label(members: &mut Members<'_>, member: &'static str) -> Result<Label, FormError> {
-    Label::parse(members.text(member)?).ok_or_else(|| expected(member, "an RFC 1123 label"))
-}
-
-/// Why a configuration is refused: one phrase, such as
-/// `payload.lease_duration_s: expected 3 to 300, found 2`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ConfigError(pub Fault);
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
 /// `https://host[:port]`: no other scheme, no path, query, fragment or user info. CONTRACT section 3.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GatewayUrl {
@@ -153,13 +137,13 @@ impl GatewayUrl {
         &self.text
     }
 
-    /// The host: a name, or an address without brackets.
+    /// The host: a name, or an address without brackets. For who holds it against another reader of URLs.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The port; 443 where none is given.
+    /// The port; 443 where none is given. For the same.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port

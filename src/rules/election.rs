@@ -8,6 +8,7 @@
 use super::json::normalise;
 use jiff::Timestamp;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -32,9 +33,9 @@ pub struct LeaseRecord {
     pub acquire_time: String,
     /// `spec.renewTime`, to be compared only.
     pub renew_time: String,
-    /// `metadata.resourceVersion`, to be sent back.
+    /// `metadata.resourceVersion`, to be compared only.
     pub resource_version: String,
-    /// `metadata.uid`, to be sent back.
+    /// `metadata.uid`, to be compared only.
     pub uid: String,
 }
 
@@ -73,13 +74,35 @@ pub struct Candidate {
     pub duration: Duration,
 }
 
-/// A hold that was confirmed by an answer.
+/// One uninterrupted holding of the Lease, as the answer to its take confirmed it. Two never share `transitions`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tenure {
+    /// Our `holderIdentity`.
+    pub holder: String,
+    /// `spec.leaseTransitions` as we wrote it.
+    pub transitions: u32,
+    /// The Lease's uid: a Lease that was deleted and made anew is another.
+    pub lease_uid: String,
+    /// There was neither Lease nor state: the first start in this cluster.
+    pub first_start: bool,
+    /// When it began.
+    pub since: Duration,
+}
+
+impl Tenure {
+    /// Whether a Lease that was read is still ours, unchanged but for our renewals. To be asked before a write to a
+    /// component.
+    #[must_use]
+    pub fn owns(&self, record: &LeaseRecord) -> bool {
+        record.holder == self.holder && record.transitions == self.transitions && record.uid == self.lease_uid
+    }
+}
+
+/// What is held, and since which renewal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hold {
-    /// The Lease object's uid.
-    pub uid: String,
-    /// `leaseTransitions` as we wrote it.
-    pub transitions: u32,
+    /// What was won.
+    pub tenure: Arc<Tenure>,
     /// When the last take or renewal that succeeded was sent.
     pub renewed: Duration,
 }
@@ -88,14 +111,7 @@ impl Hold {
     /// Until when we may act: two thirds of the term after the sending of the last renewal.
     #[must_use]
     pub fn deadline(&self, duration: Duration) -> Duration {
-        self.renewed.saturating_add(thirds(duration, 2))
-    }
-
-    /// Whether a Lease that was read is still ours, unchanged but for our renewals. To be asked
-    /// before a write to a component.
-    #[must_use]
-    pub fn owns(&self, me: &Candidate, record: &LeaseRecord) -> bool {
-        record.holder == me.holder && record.transitions == self.transitions && record.uid == self.uid
+        self.renewed.saturating_add(third(duration).saturating_mul(2))
     }
 }
 
@@ -118,7 +134,7 @@ pub enum Action {
     Wait(Duration),
 }
 
-/// What this process has seen of the Lease, and when it last saw it change.
+/// What this process has seen of the Lease, and when it last saw it change; by default, nothing yet.
 #[derive(Debug, Clone, Default)]
 pub struct Observer {
     seen: Option<Sighting>,
@@ -133,12 +149,6 @@ struct Sighting {
 }
 
 impl Observer {
-    /// Nothing seen yet.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Notes a Lease that was read, or that there is none. `now` is after the answer came: later is
     /// safer.
     pub fn observe(&mut self, record: Option<LeaseRecord>, now: Duration) {
@@ -166,7 +176,7 @@ impl Observer {
     pub fn decide(&self, me: &Candidate, hold: Option<&Hold>, state_exists: bool, now: Duration) -> Action {
         let Some(sighting) = &self.seen else { return Action::Wait(Duration::ZERO) };
         match (&sighting.record, hold) {
-            (Some(record), Some(hold)) if hold.owns(me, record) => keep(me, hold, now),
+            (Some(record), Some(hold)) if hold.tenure.owns(record) => keep(me, hold, now),
             (Some(_) | None, Some(_)) => Action::StepDown,
             (Some(record), None) if record.holder.is_empty() || record.holder == me.holder => {
                 self.take(record)
@@ -195,7 +205,7 @@ fn keep(me: &Candidate, hold: &Hold, now: Duration) -> Action {
     if now >= hold.deadline(me.duration) {
         return Action::StepDown;
     }
-    match left(hold.renewed, thirds(me.duration, 1), now) {
+    match left(hold.renewed, third(me.duration), now) {
         Some(rest) => Action::Wait(rest),
         None => Action::Renew,
     }
@@ -206,8 +216,10 @@ fn left(since: Duration, length: Duration, now: Duration) -> Option<Duration> {
     since.saturating_add(length).checked_sub(now).filter(|rest| !rest.is_zero())
 }
 
-fn thirds(duration: Duration, count: u32) -> Duration {
-    duration.saturating_mul(count).checked_div(3).unwrap_or(Duration::ZERO)
+/// A third of a term: how often it is renewed.
+#[must_use]
+pub fn third(duration: Duration) -> Duration {
+    duration.checked_div(3).unwrap_or(Duration::ZERO)
 }
 
 /// A time as Lease objects carry it, a `MicroTime`: exactly six digits of fraction.

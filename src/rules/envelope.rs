@@ -4,7 +4,6 @@
 //! form of the envelope and of its payload, a key of the ring, a signature over the canonical
 //! payload that two independent verifiers accept.
 
-use super::config::Configuration;
 use super::form::{FormError, Members, expected};
 use super::json::{self, JsonError, MAX_ENVELOPE_BYTES};
 use super::messages::{Command, Reason, Refusal};
@@ -113,14 +112,6 @@ pub fn reopen_command(envelope: &Value, ring: &KeyRing) -> Result<Verified<Comma
     refuse(open(&bytes, MAX_STORED_BYTES, ring, |payload| Command::from_payload(payload, None)))
 }
 
-/// Opens a configuration. CONTRACT section 3.
-///
-/// # Errors
-/// The first check that failed.
-pub fn open_configuration(bytes: &[u8], ring: &KeyRing) -> Result<Verified<Configuration>, Fault> {
-    open(bytes, MAX_ENVELOPE_BYTES, ring, Configuration::from_payload).map_err(|rejected| rejected.fault)
-}
-
 fn refuse(opened: Result<Verified<Command>, Rejected>) -> Result<Verified<Command>, Refusal> {
     opened.map_err(|Rejected { fault, ids }| Refusal {
         reason: fault.reason(),
@@ -130,13 +121,13 @@ fn refuse(opened: Result<Verified<Command>, Rejected>) -> Result<Verified<Comman
 }
 
 /// A fault, and whom to answer about it.
-struct Rejected {
-    fault: Fault,
+pub(super) struct Rejected {
+    pub(super) fault: Fault,
     ids: Option<(CommandId, Nonce)>,
 }
 
 /// The one path from bytes to trust, for commands and configurations alike.
-fn open<T>(
+pub(super) fn open<T>(
     bytes: &[u8],
     max_bytes: usize,
     ring: &KeyRing,
@@ -165,8 +156,7 @@ impl<'v> Parts<'v> {
     fn of(document: &'v Value) -> Result<Self, FormError> {
         let mut members = Members::of("envelope", document)?;
         let payload = members.value("payload")?;
-        let key_id = KeyId::parse(members.text("key_id")?)
-            .ok_or_else(|| expected("key_id", "64 lower-case hexadecimal digits"))?;
+        let key_id = members.parsed("key_id", KeyId::parse, "64 lower-case hexadecimal digits")?;
         // The engine refuses a missing padding, and bits that no byte holds.
         let signature = STANDARD.decode(members.text("signature")?).ok();
         members.end()?;

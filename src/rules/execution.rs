@@ -4,24 +4,25 @@
 //! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read.
 
 use super::component::{self, Author, Write};
+use super::envelope::Verified;
 use super::kubernetes::{KubeError, Object};
-use super::messages::{Operation, Reason};
+use super::messages::{Command, Operation, Reason};
 use super::names::ComponentName;
+use super::state::{Desired, Effect, Mark};
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
+mod deleting;
+mod limit;
 #[cfg(test)]
 mod tests;
 
-/// How long a command is tried while the API server cannot take it.
-pub const TRY_FOR: Duration = Duration::from_mins(5);
-/// How long a delete waits for the object to be gone before it says that a finalizer holds it.
-pub const FINALIZE_FOR: Duration = Duration::from_secs(10);
+use deleting::held;
+pub use limit::{Failure, TimeLimit};
+
 /// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
 const CONFLICTS: u32 = 3;
-/// How many finalizers a message names.
-const NAMED: usize = 5;
 /// Pause between two looks at an object that is being deleted.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -70,22 +71,32 @@ pub enum Ending {
     },
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Failure {
-    reason: Reason,
-    message: String,
+impl Ending {
+    /// What it means for the component's name in the state, where `command` was about `name`.
+    #[must_use]
+    pub fn effect(&self, name: &ComponentName, command: &Verified<Command>, max_validity_s: u64) -> Effect {
+        let mark = || Mark::of(command.value(), max_validity_s);
+        match self {
+            Self::Applied { uid, generation, .. } => {
+                let (uid, generation) = (uid.clone(), *generation);
+                let sequence = command.value().sequence.get();
+                let desired = Desired { envelope: command.envelope().clone(), sequence, uid, generation };
+                Effect::Applied(name.clone(), desired)
+            }
+            Self::Deleted { .. } => Effect::Deleted(name.clone(), mark()),
+            Self::Failed { absent: true, .. } => Effect::FailedAbsent(name.clone(), mark()),
+            Self::Failed { absent: false, .. } => Effect::None,
+        }
+    }
 }
 
 /// An apply or a delete that was accepted.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "four facts that do not depend on each other")]
 pub struct Execution {
     name: ComponentName,
     spec: Option<Map<String, Value>>,
     author: Author,
-    not_after: Timestamp,
-    began: Duration,
-    recovered: bool,
+    limit: TimeLimit,
     unanswered: bool,
     bare: bool,
     existed: bool,
@@ -99,25 +110,17 @@ impl Execution {
     /// Begins at `began` (monotonic); `recovered` where a former leader may have begun it before us. None
     /// for an operation that writes no component.
     #[must_use]
-    pub fn new(
-        operation: &Operation,
-        author: Author,
-        not_after: Timestamp,
-        began: Duration,
-        recovered: bool,
-    ) -> Option<Self> {
+    pub fn new(operation: Operation, command: &Command, began: Duration, recovered: bool) -> Option<Self> {
         let (name, spec) = match operation {
-            Operation::Apply { name, spec } => (name.clone(), Some(spec.clone())),
-            Operation::Delete { name } => (name.clone(), None),
+            Operation::Apply { name, spec } => (name, Some(spec)),
+            Operation::Delete { name } => (name, None),
             Operation::InventoryReport => return None,
         };
         Some(Self {
             name,
             spec,
-            author,
-            not_after,
-            began,
-            recovered,
+            author: Author::of(command),
+            limit: TimeLimit::new(command, began, recovered),
             unanswered: recovered,
             bare: false,
             existed: false,
@@ -142,24 +145,17 @@ impl Execution {
 
     /// What to do, given a fresh reading of the component.
     pub fn next(&mut self, live: Option<&Object>, namespace: &str, now: Timestamp, at: Duration) -> Step {
-        if self.failing.is_none() {
-            self.failing = self.out_of_time(now, at);
-        }
+        self.watch_time(now, at);
         match self.spec.clone() {
             Some(spec) => self.next_apply(live, &spec, namespace),
             None => self.next_delete(live, at),
         }
     }
 
-    fn out_of_time(&self, now: Timestamp, at: Duration) -> Option<Failure> {
-        if now > self.not_after && self.recovered {
-            let message = "found by a new leader after its window, and not done".to_owned();
-            return Some(Failure { reason: Reason::Expired, message });
+    fn watch_time(&mut self, now: Timestamp, at: Duration) {
+        if self.failing.is_none() {
+            self.failing = self.limit.passed(now, at, &self.trouble);
         }
-        if now > self.not_after || at.saturating_sub(self.began) >= TRY_FOR {
-            return Some(Failure { reason: Reason::KubernetesUnavailable, message: self.trouble.clone() });
-        }
-        None
     }
 
     fn next_apply(&mut self, live: Option<&Object>, spec: &Map<String, Value>, namespace: &str) -> Step {
@@ -195,37 +191,6 @@ impl Execution {
         }
     }
 
-    fn next_delete(&mut self, live: Option<&Object>, at: Duration) -> Step {
-        let Some(live) = live else { return self.deleted(None) };
-        let (Some(uid), Some(resource_version)) = (live.uid(), live.resource_version()) else {
-            "the API server gave an object without uid".clone_into(&mut self.trouble);
-            return Step::Retry(None);
-        };
-        self.existed = true;
-        if let Some((deleting, since)) = &self.deleting {
-            if deleting != uid {
-                return self.deleted(None);
-            }
-            if live.terminating() && at.saturating_sub(*since) >= FINALIZE_FOR {
-                return self.deleted(Some(live));
-            }
-        }
-        if live.terminating() {
-            if self.deleting.is_none() {
-                self.deleting = Some((uid.to_owned(), at));
-            }
-            return Step::Wait(LOOK_AGAIN);
-        }
-        match &self.failing {
-            None => Step::Write(Write::Delete {
-                uid: uid.to_owned(),
-                resource_version: resource_version.to_owned(),
-            }),
-            Some(failure) if !self.unanswered => failed(failure, false),
-            Some(_) => self.settle(live),
-        }
-    }
-
     /// What to do after `write` came back with `answer`; `before` is the generation that was replaced.
     pub fn answered(
         &mut self,
@@ -236,7 +201,7 @@ impl Execution {
     ) -> Step {
         match answer {
             Ok(object) => self.accepted(write, before, &object, at),
-            Err(error) => self.rejected(write, error),
+            Err(error) => self.rejected(write, &error),
         }
     }
 
@@ -259,48 +224,33 @@ impl Execution {
         }
     }
 
-    fn rejected(&mut self, write: &Write, error: KubeError) -> Step {
-        let message = error.to_string();
+    fn rejected(&mut self, write: &Write, error: &KubeError) -> Step {
         match (error, write) {
-            (KubeError::Conflict(_), _)
-            | (KubeError::NotFound(_), Write::Replace(_) | Write::Settle(_) | Write::Delete { .. }) => {
-                self.trouble = message;
-                self.conflicts = self.conflicts.saturating_add(1);
-                if self.conflicts <= CONFLICTS { Step::Again } else { Step::Retry(None) }
-            }
-            (KubeError::Refused { .. }, Write::Settle(_)) => Step::Retry(None),
-            (KubeError::Refused { status: 422, .. }, Write::Replace(_))
-                if !self.bare && message.contains("metadata.annotations") =>
-            {
+            (KubeError::Refused { .. }, Write::Settle(_)) => return Step::Retry(None),
+            (KubeError::Refused { .. }, Write::Replace(_)) if error.annotations_full() && !self.bare => {
                 self.bare = true;
-                Step::Again
+                return Step::Again;
             }
             (KubeError::Refused { .. }, _) | (KubeError::NotFound(_), Write::Create(_)) => {
-                self.failing = Some(Failure { reason: Reason::KubernetesRefused, message });
-                Step::Again
+                let (reason, message) = (Reason::KubernetesRefused, error.to_string());
+                self.failing = Some(Failure { reason, message });
+                return Step::Again;
             }
-            (KubeError::Gone(_), _) => {
-                self.trouble = message;
-                Step::Retry(None)
+            (KubeError::Conflict(_) | KubeError::NotFound(_), _) => {
+                self.conflicts = self.conflicts.saturating_add(1);
             }
-            (KubeError::Unavailable { retry_after, .. }, _) => {
-                self.trouble = message;
-                Step::Retry(retry_after)
-            }
-            (KubeError::Unanswered { retry_after, .. }, _) => {
-                self.unanswered = true;
-                self.trouble = message;
-                Step::Retry(retry_after)
-            }
+            (KubeError::Unanswered { .. }, _) => self.unanswered = true,
+            (KubeError::Gone(_) | KubeError::Unavailable { .. }, _) => {}
         }
+        self.trouble = error.to_string();
+        let conflict = matches!(error, KubeError::Conflict(_) | KubeError::NotFound(_));
+        if conflict && self.conflicts <= CONFLICTS { Step::Again } else { retry(error) }
     }
 
     /// What to do after the component could not be read.
     pub fn unreadable(&mut self, error: &KubeError, now: Timestamp, at: Duration) -> Step {
         self.trouble = error.to_string();
-        if self.failing.is_none() {
-            self.failing = self.out_of_time(now, at);
-        }
+        self.watch_time(now, at);
         let last = self.failing.is_some() || matches!(error, KubeError::Refused { .. });
         if last && !self.unanswered && self.deleting.is_some() {
             return self.going();
@@ -308,20 +258,11 @@ impl Execution {
         if let Some(failure) = self.failing.as_ref().filter(|_| !self.unanswered) {
             return failed(failure, false);
         }
-        match error {
-            KubeError::Refused { .. } if !self.unanswered => Step::End(Ending::Failed {
-                reason: Reason::KubernetesRefused,
-                message: self.trouble.clone(),
-                absent: false,
-            }),
-            KubeError::Unavailable { retry_after, .. } | KubeError::Unanswered { retry_after, .. } => {
-                Step::Retry(retry_after.clone())
-            }
-            KubeError::Refused { .. }
-            | KubeError::NotFound(_)
-            | KubeError::Conflict(_)
-            | KubeError::Gone(_) => Step::Retry(None),
+        if matches!(error, KubeError::Refused { .. }) && !self.unanswered {
+            let (reason, message) = (Reason::KubernetesRefused, self.trouble.clone());
+            return Step::End(Ending::Failed { reason, message, absent: false });
         }
+        retry(error)
     }
 
     /// A spec that could not be read whole is not written back.
@@ -339,23 +280,6 @@ impl Execution {
         });
         Step::End(Ending::Applied { result, uid, generation })
     }
-
-    /// The API server has taken the delete; what could not be read is whether something still holds the object.
-    fn going(&self) -> Step {
-        let result = json!({ "name": self.name.as_str(), "existed": true, "finalizing": true });
-        let message = format!("is being deleted; not readable any more: {}", self.trouble);
-        Step::End(Ending::Deleted { result, message })
-    }
-
-    fn deleted(&self, held_by: Option<&Object>) -> Step {
-        let result = json!({
-            "name": self.name.as_str(),
-            "existed": self.existed || self.deleting.is_some(),
-            "finalizing": held_by.is_some(),
-        });
-        let message = held_by.map_or_else(String::new, |live| held("is being deleted", live));
-        Step::End(Ending::Deleted { result, message })
-    }
 }
 
 fn failed(failure: &Failure, absent: bool) -> Step {
@@ -363,9 +287,6 @@ fn failed(failure: &Failure, absent: bool) -> Step {
     Step::End(Ending::Failed { reason, message, absent })
 }
 
-fn held(what: &str, live: &Object) -> String {
-    let finalizers = live.finalizers();
-    let named: Vec<&str> = finalizers.iter().copied().take(NAMED).collect();
-    let more = if finalizers.len() > NAMED { ", ..." } else { "" };
-    format!("{what}; finalizers: {}{more}", named.join(", "))
+fn retry(error: &KubeError) -> Step {
+    Step::Retry(error.retry_after().map(str::to_owned))
 }

@@ -89,6 +89,16 @@ impl<'v> Members<'v> {
         self.value(member)?.as_str().ok_or_else(|| expected(member, "a text"))
     }
 
+    /// Takes a text in the form that `parse` reads, which is `what`.
+    pub(super) fn parsed<T>(
+        &mut self,
+        member: &'static str,
+        parse: impl FnOnce(&str) -> Option<T>,
+        what: &'static str,
+    ) -> Result<T, FormError> {
+        parse(self.text(member)?).ok_or_else(|| expected(member, what))
+    }
+
     /// Takes a text that must be one certain text.
     pub(super) fn constant(&mut self, member: &'static str, wanted: &'static str) -> Result<(), FormError> {
         if self.text(member)? == wanted { Ok(()) } else { Err(expected(member, wanted)) }
@@ -96,7 +106,7 @@ impl<'v> Members<'v> {
 
     /// Takes a time.
     pub(super) fn time(&mut self, member: &'static str) -> Result<Timestamp, FormError> {
-        parse_time(self.text(member)?).ok_or_else(|| expected(member, "a time in RFC 3339 with Z"))
+        self.parsed(member, parse_time, "a time in RFC 3339 with Z")
     }
 
     /// Takes a whole number in a range; the default where it is absent.

@@ -10,7 +10,7 @@ pub const HEALTH_NAME: &str = ".health.json";
 /// How often.
 pub const WRITE_EVERY: Duration = Duration::from_secs(10);
 /// Largest text of it, in bytes.
-pub const MAX_HEALTH_BYTES: u64 = 4 * 1024;
+pub const MAX_HEALTH_BYTES: usize = 4 * 1024;
 /// The age at which it is not believed any more.
 const STALE: Duration = Duration::from_secs(30);
 /// How long before the leader took its events a thread may have begun to wait for that.

@@ -1,10 +1,10 @@
 //! The break-glass folder's own rules: which names are commands, which texts are cut off, and what the
 //! agent leaves there for `submit`. CONTRACT section 7.
 
+use super::json::{JsonError, MAX_ENVELOPE_BYTES, parse};
 use super::names::{format_time, time};
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::time::Duration;
 
 /// Where the agent says who leads.
@@ -36,11 +36,7 @@ pub fn is_receipt(name: &str) -> bool {
 /// Whether a text ends before its JSON does, as one that is still being written.
 #[must_use]
 pub fn is_cut_off(bytes: &[u8]) -> bool {
-    // Not IgnoredAny: of a number that is cut off it says that it is invalid.
-    match serde_json::from_slice::<Value>(bytes) {
-        Ok(_) => false,
-        Err(error) => error.is_eof(),
-    }
+    parse(bytes, MAX_ENVELOPE_BYTES) == Err(JsonError::CutOff)
 }
 
 /// What the agent leaves in the folder for `submit`.
@@ -123,6 +119,8 @@ mod tests {
             assert!(!is_cut_off(whole.as_bytes()), "{whole:?}");
         }
         assert!(!is_cut_off(b"\xff{"));
+        assert!(is_cut_off(b"\"\xc3"), "amid a character");
+        assert!(!is_cut_off(b"{\"a\":1,\"a\":2"), "no more of it makes it one that is taken");
     }
 
     #[test]

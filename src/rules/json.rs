@@ -40,6 +40,8 @@ const MAX_FOREIGN_DEPTH: usize = 120;
 pub enum JsonError {
     /// More bytes than the caller allows.
     TooLarge,
+    /// It ends before its value does: more of it could make it JSON.
+    CutOff,
     /// Not UTF-8.
     NotUtf8,
     /// Not JSON: bad syntax, a lone surrogate, a byte order mark, a number beyond a double, or
@@ -57,6 +59,7 @@ impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::TooLarge => "too many bytes",
+            Self::CutOff => "not one whole JSON value",
             Self::NotUtf8 => "not UTF-8",
             Self::Syntax => "not one JSON value",
             Self::DuplicateMember => "duplicate member name",
@@ -100,11 +103,13 @@ fn read(bytes: &[u8], max_bytes: usize, reader: &Reader) -> Result<Value, JsonEr
     if bytes.len() > max_bytes {
         return Err(JsonError::TooLarge);
     }
-    let text = str::from_utf8(bytes).map_err(|_| JsonError::NotUtf8)?;
+    // Without a length, a character is cut.
+    let not_utf8 = |e: std::str::Utf8Error| e.error_len().map_or(JsonError::CutOff, |_| JsonError::NotUtf8);
+    let text = str::from_utf8(bytes).map_err(not_utf8)?;
     let mut source = serde_json::Deserializer::from_str(text);
-    let value = Node { reader, depth: 0 }
-        .deserialize(&mut source)
-        .map_err(|_| reader.error.get().unwrap_or(JsonError::Syntax))?;
+    let value = Node { reader, depth: 0 }.deserialize(&mut source).map_err(|e| {
+        reader.error.get().unwrap_or(if e.is_eof() { JsonError::CutOff } else { JsonError::Syntax })
+    })?;
     source.end().map_err(|_| JsonError::Syntax)?;
     Ok(value)
 }

@@ -129,6 +129,25 @@ pub enum KubeError {
 }
 
 impl KubeError {
+    /// What an answer with this status means, other than 2xx; `retry_after` as sent.
+    #[must_use]
+    pub fn of(status: u16, message: String, retry_after: Option<String>) -> Self {
+        match status {
+            404 => Self::NotFound(message),
+            409 => Self::Conflict(message),
+            410 => Self::Gone(message),
+            400 | 403 | 405 | 413 | 422 => Self::Refused { status, message },
+            500.. => Self::Unanswered { message, retry_after },
+            _ => Self::Unavailable { message, retry_after },
+        }
+    }
+
+    /// Whether the annotations are full: somebody else's leave no room for ours.
+    #[must_use]
+    pub fn annotations_full(&self) -> bool {
+        matches!(self, Self::Refused { status: 422, message } if message.contains("metadata.annotations"))
+    }
+
     /// How long the API server asks to be left alone, as sent (RFC 9110 section 10.2.3).
     #[must_use]
     pub fn retry_after(&self) -> Option<&str> {

@@ -5,6 +5,17 @@ use std::time::Duration;
 /// How long a leader stays offline before it gives the Lease up, should another replica have a way out.
 pub const HAND_OVER_AFTER: Duration = Duration::from_mins(10);
 
+/// How old a reading of the gateway's clock may be to count.
+const OFFSET_AGE: Duration = Duration::from_mins(1);
+/// Largest offset from another's clock with which ours is trusted, in milliseconds. CONTRACT section 2.
+pub const OFFSET_TRUSTED_MS: i64 = 60_000;
+
+/// Whether our clock is trusted, so that records may be dropped: the gateway's was read `age` ago, this far from it.
+#[must_use]
+pub fn clock_trusted(offset_ms: i64, age: Duration) -> bool {
+    age <= OFFSET_AGE && offset_ms.abs() <= OFFSET_TRUSTED_MS
+}
+
 /// What the leader knows of the way to the manager.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Link {

@@ -50,10 +50,8 @@ impl Command {
         let mut members = Members::of("payload", payload)?;
         members.constant("payload.type", COMMAND_TYPE)?;
         let command = Self {
-            command_id: CommandId::parse(members.text("payload.command_id")?)
-                .ok_or_else(|| expected("payload.command_id", "a UUID"))?,
-            tenant_id: Label::parse(members.text("payload.tenant_id")?)
-                .ok_or_else(|| expected("payload.tenant_id", "a label"))?,
+            command_id: members.parsed("payload.command_id", CommandId::parse, "a UUID")?,
+            tenant_id: members.parsed("payload.tenant_id", Label::parse, "a label")?,
             target: read_target(members.value("payload.target")?)?,
             operation: members.text("payload.operation")?.to_owned(),
             arguments: members
@@ -61,8 +59,7 @@ impl Command {
                 .as_object()
                 .cloned()
                 .ok_or_else(|| expected("payload.arguments", "an object"))?,
-            nonce: Nonce::parse(members.text("payload.nonce")?)
-                .ok_or_else(|| expected("payload.nonce", "22 to 64 characters of A-Z a-z 0-9 _ -"))?,
+            nonce: members.parsed("payload.nonce", Nonce::parse, "22 to 64 characters of A-Z a-z 0-9 _ -")?,
             sequence: Sequence::new(members.number("payload.sequence", None, 1, MAX_NUMBER)?)
                 .ok_or_else(|| expected("payload.sequence", "1 to 2^53-1"))?,
             not_before: members.time("payload.not_before")?,
@@ -105,9 +102,9 @@ fn seconds(count: u64) -> SignedDuration {
 fn read_target(value: &Value) -> Result<Label, FormError> {
     let mut members = Members::of("payload.target", value)?;
     members.constant("payload.target.kind", "cluster")?;
-    let id = members.text("payload.target.id")?;
+    let id = members.parsed("payload.target.id", Label::parse, "a label")?;
     members.end()?;
-    Label::parse(id).ok_or_else(|| expected("payload.target.id", "a label"))
+    Ok(id)
 }
 
 /// An operation that we know, with its arguments in the right form. CONTRACT section 2.
@@ -198,8 +195,7 @@ fn read_report(members: Members<'_>) -> Result<Operation, FormError> {
 }
 
 fn read_name(members: &mut Members<'_>) -> Result<ComponentName, FormError> {
-    ComponentName::parse(members.text("arguments.name")?)
-        .ok_or_else(|| expected("arguments.name", "an RFC 1123 subdomain"))
+    members.parsed("arguments.name", ComponentName::parse, "an RFC 1123 subdomain")
 }
 
 /// The reason codes of receipts. CONTRACT section 2, in the order of checks.
@@ -241,8 +237,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether a command that is refused for it is authentic (CONTRACT section 1): what is not is never
-    /// told to the manager from the inbox, so that nobody there speaks for a pending command.
+    /// Whether a command that is refused for it is authentic (CONTRACT section 1).
     #[must_use]
     pub fn is_of_authentic(self) -> bool {
         match self {

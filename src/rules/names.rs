@@ -139,6 +139,13 @@ pub fn format_time(time: Timestamp) -> String {
     format!("{time:.0}")
 }
 
+/// Bytes in lower-case hexadecimal.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
+    let digits = bytes.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
+    digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+}
+
 /// RFC 1123 label: 1 to 63 of `a-z 0-9 -`, no hyphen at either end.
 fn is_label(text: &str) -> bool {
     text.len() <= 63 && is_dashed(text)

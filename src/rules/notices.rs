@@ -48,11 +48,7 @@ pub fn gather(writes: u32) -> Duration {
 /// A message that the API takes: cut to its limit at a character's end.
 #[must_use]
 pub fn cut(message: &str) -> &str {
-    let mut end = MESSAGE_BYTES.min(message.len());
-    while !message.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    message.get(..end).unwrap_or_default()
+    message.split_at(message.floor_char_boundary(MESSAGE_BYTES)).0
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ mod size;
 mod tests;
 
 pub use outcome::{Effect, RecordError};
-pub use size::{APPLY_LIMIT, DESIRED_LIMIT, Fit, OTHER_LIMIT, STATE_LIMIT};
+pub use size::{APPLY_LIMIT, DESIRED_LIMIT, OTHER_LIMIT, STATE_LIMIT};
 
 /// The version of the state that this agent reads and writes.
 pub const STATE_VERSION: u64 = 1;
@@ -139,6 +139,22 @@ pub struct Mark {
     /// When no such create can come any more.
     #[serde(with = "time")]
     pub forget_after: Timestamp,
+}
+
+impl Mark {
+    /// What `command` leaves behind.
+    #[must_use]
+    pub fn of(command: &Command, max_validity_s: u64) -> Self {
+        Self { sequence: command.sequence.get(), forget_after: command.forget_after(max_validity_s) }
+    }
+
+    /// A mark never falls, and never goes sooner.
+    fn over(self, before: Option<Self>) -> Self {
+        before.map_or(self, |before| Self {
+            sequence: self.sequence.max(before.sequence),
+            forget_after: self.forget_after.max(before.forget_after),
+        })
+    }
 }
 
 /// How much there is of what, for the report. CONTRACT section 5.

@@ -3,10 +3,14 @@
 //! Drift is judged by uid and generation: the generation of our own last write is the reference, so that
 //! what the CRD's defaults or an admission webhook made of the spec is no drift, and every later change is.
 
+use super::backoff::{Backoff, retry_after};
 use super::component::{self, Author, Write};
-use super::kubernetes::Object;
+use super::kubernetes::{KubeError, Object};
+use super::messages::Operation;
 use super::names::ComponentName;
-use super::state::State;
+use super::state::{Desired, State};
+use super::verdict::Accepted;
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::time::Duration;
 
@@ -16,7 +20,12 @@ mod tests;
 /// Repairs of one component within [`WINDOW`] after which it counts as contested.
 const REPAIRS: usize = 5;
 /// The pause between two repairs of a contested component; a component that stood as long is not contested.
-const WINDOW: Duration = Duration::from_mins(10);
+pub const WINDOW: Duration = Duration::from_mins(10);
+/// Pause after an answer that will not soon be another (403, 422, a namespace that is ending), and before
+/// the next look at an object that is being deleted: the watch says sooner.
+pub const SLOW: Duration = Duration::from_secs(30);
+/// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
+const CONFLICTS: u32 = 3;
 
 /// An object as our last write left it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,6 +42,12 @@ impl Reference {
     pub fn of(object: &Object) -> Self {
         Self { uid: object.uid().unwrap_or("").to_owned(), generation: object.generation() }
     }
+
+    /// The object as the command's own write left it.
+    #[must_use]
+    pub fn of_write(desired: &Desired) -> Self {
+        Self { uid: desired.uid.clone(), generation: desired.generation }
+    }
 }
 
 /// What a component is to be; its envelope was verified just now.
@@ -42,6 +57,19 @@ pub struct Wanted {
     pub spec: Map<String, Value>,
     /// The command that asked for it.
     pub author: Author,
+}
+
+impl Wanted {
+    /// What an apply of `name` asks for; none of any other command.
+    #[must_use]
+    pub fn of(accepted: Accepted, name: &ComponentName) -> Option<Self> {
+        match accepted.into_parts() {
+            (command, Operation::Apply { name: signed, spec }) if signed == *name => {
+                Some(Self { spec, author: Author::of(command.value()) })
+            }
+            (_, Operation::Apply { .. } | Operation::Delete { .. } | Operation::InventoryReport) => None,
+        }
+    }
 }
 
 /// What to do about a component.
@@ -93,6 +121,52 @@ fn remove(live: &Object) -> Upkeep {
             Upkeep::RemoveLate(Write::Delete { uid: uid.to_owned(), resource_version: version.to_owned() })
         }
         (_, _, _) => Upkeep::Wait,
+    }
+}
+
+/// How the writes of one component fare.
+#[derive(Clone, Debug, Default)]
+pub struct Attempts {
+    conflicts: u32,
+    backoff: Backoff,
+    /// Its metadata takes nothing of ours.
+    pub bare: bool,
+}
+
+impl Attempts {
+    /// It stands as it should.
+    pub fn succeeded(&mut self) {
+        *self = Self { bare: self.bare, ..Self::default() };
+    }
+
+    /// The pause after the failure of `write`, or of the reading before it; none where it is looked at again at once.
+    pub fn pause(
+        &mut self,
+        error: &KubeError,
+        write: Option<&Write>,
+        now: Timestamp,
+        random: u64,
+    ) -> Option<Duration> {
+        match (error, write) {
+            (KubeError::Refused { .. }, Some(Write::Replace(_)))
+                if error.annotations_full() && !self.bare =>
+            {
+                self.bare = true;
+                None
+            }
+            (KubeError::Conflict(_) | KubeError::NotFound(_), Some(_)) if self.conflicts < CONFLICTS => {
+                self.conflicts = self.conflicts.saturating_add(1);
+                None
+            }
+            (KubeError::Refused { .. } | KubeError::NotFound(_), _) => Some(SLOW),
+            (
+                KubeError::Conflict(_)
+                | KubeError::Gone(_)
+                | KubeError::Unavailable { .. }
+                | KubeError::Unanswered { .. },
+                _,
+            ) => retry_after(error.retry_after(), now).or_else(|| Some(self.backoff.next(random))),
+        }
     }
 }
 

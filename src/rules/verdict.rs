@@ -8,7 +8,7 @@ use super::envelope::{KeyRing, Verified, open_command, reopen_command};
 use super::link::Link;
 use super::messages::{Command, Operation, Reason, Receipt, Refusal};
 use super::names::Nonce;
-use super::state::{Fit, Phase, Record, State};
+use super::state::{DESIRED_LIMIT, Phase, Record, State};
 use jiff::Timestamp;
 use serde_json::Value;
 
@@ -34,21 +34,40 @@ pub enum Verdict {
     Refuse(Box<Refused>),
     /// It is being executed, under this nonce: drop this delivery without an answer.
     UnderWay(Nonce),
-    /// Another command of its name is accepted, this one: look at it again later.
-    NameBusy(Nonce),
-    /// Sensitive, while the link is not known yet: look at it again later.
+    /// Nothing for now: look at it again later.
+    Later(Why),
+}
+
+/// Why a command is neither run nor refused yet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Why {
+    /// Another command of its name is accepted.
+    NameBusy,
+    /// It is sensitive, and the link is not known yet.
     Connecting,
-    /// There is no room in the state: leave it where it is.
+    /// There is no room in the state: it is left where it is.
     Full,
 }
 
-/// A command that may run.
+/// A command that may run, with the proof of its signature. Made here alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Accepted {
-    /// The command with the proof of its signature.
-    pub command: Verified<Command>,
-    /// What it asks for.
-    pub operation: Operation,
+    command: Verified<Command>,
+    operation: Operation,
+}
+
+impl Accepted {
+    /// The command.
+    #[must_use]
+    pub fn command(&self) -> &Verified<Command> {
+        &self.command
+    }
+
+    /// The command, and what it asks for.
+    #[must_use]
+    pub fn into_parts(self) -> (Verified<Command>, Operation) {
+        (self.command, self.operation)
+    }
 }
 
 /// A command that may not.
@@ -82,15 +101,24 @@ pub fn judge(bytes: &[u8], trust: &Trust, state: &State, link: Link, now: Timest
     }
 }
 
-/// Verifies an envelope that was taken from the state, before it is used. Its window and the link
-/// were judged at acceptance. CONTRACT section 6.
+/// Verifies an envelope that was taken from the state, before it is used, and that it is what stands there:
+/// `is_its` says whether the command is that of the record. Its window and the link were judged at acceptance.
+/// CONTRACT section 6.
 ///
 /// # Errors
 /// The first check that failed.
-pub fn reverify(envelope: &Value, trust: &Trust) -> Result<(Verified<Command>, Operation), Refusal> {
+pub fn reverify(
+    envelope: &Value,
+    trust: &Trust,
+    is_its: impl FnOnce(&Command) -> bool,
+) -> Result<Accepted, Refusal> {
     let command = addressed(reopen_command(envelope, &trust.ring)?, &trust.config)?;
+    if !is_its(command.value()) {
+        let message = "payload: of another command than its record";
+        return Err(Refusal::of(command.value(), Reason::InvalidEnvelope, message));
+    }
     let operation = Operation::of(command.value())?;
-    Ok((command, operation))
+    Ok(Accepted { command, operation })
 }
 
 /// `wrong_tenant`, `wrong_target`.
@@ -160,20 +188,26 @@ fn allowed(command: &Command, state: &State, link: Link) -> Result<Operation, Re
 /// What may run may still have to wait, or be `too_large`.
 fn admit(command: Verified<Command>, operation: Operation, state: &State, link: Link) -> Verdict {
     if link == Link::Connecting && operation.sensitive() {
-        return Verdict::Connecting;
+        return Verdict::Later(Why::Connecting);
     }
-    if let Some(other) = operation.name().and_then(|name| state.busy(name)) {
-        return Verdict::NameBusy(other.clone());
+    if operation.name().is_some_and(|name| state.busy(name).is_some()) {
+        return Verdict::Later(Why::NameBusy);
     }
     if state.too_large(&command) {
-        let message = "the desired state would exceed 600 KiB";
-        let refusal = Refusal::of(command.value(), Reason::TooLarge, message);
+        let message = format!("the desired state would exceed {} KiB", DESIRED_LIMIT.div_euclid(1024));
+        let refusal = Refusal::of(command.value(), Reason::TooLarge, &message);
         return recorded(refusal, command, state);
     }
-    match state.fits(&command) {
-        Fit::Fits => Verdict::Run(Box::new(Accepted { command, operation })),
-        Fit::Full => Verdict::Full,
+    if state.fits(&command) {
+        Verdict::Run(Box::new(Accepted { command, operation }))
+    } else {
+        Verdict::Later(Why::Full)
     }
+}
+
+/// Refuses what could not be read at all, and why.
+pub fn unreadable(why: &str) -> Verdict {
+    untraced(Refusal { reason: Reason::InvalidEnvelope, message: why.to_owned(), ids: None }, None)
 }
 
 /// A refusal that leaves no trace in the state.
@@ -183,8 +217,9 @@ fn untraced(refusal: Refusal, original: Option<Receipt>) -> Verdict {
 
 /// A refusal that is the outcome of its nonce; given only where it can be recorded.
 fn recorded(refusal: Refusal, command: Verified<Command>, state: &State) -> Verdict {
-    match state.fits_refusal() {
-        Fit::Fits => Verdict::Refuse(Box::new(Refused { refusal, record: Some(command), original: None })),
-        Fit::Full => Verdict::Full,
+    if state.fits_refusal() {
+        Verdict::Refuse(Box::new(Refused { refusal, record: Some(command), original: None }))
+    } else {
+        Verdict::Later(Why::Full)
     }
 }

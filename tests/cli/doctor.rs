@@ -111,6 +111,26 @@ fn health(dir: &Path) -> (Option<i32>, String) {
 }
 
 #[test]
+fn the_manifests_keep_the_heartbeat_where_health_and_doctor_look_and_apart_from_the_inbox() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let manifest = fs::read_to_string(root.join("deploy/deployment.yaml")).unwrap();
+    let (_, volumes) = manifest.split_once("volumeMounts:").unwrap();
+    let folder = |mount: &str| {
+        let (_, rest) = volumes.split_once(&format!("- name: {mount}\n              mountPath: ")).unwrap();
+        rest.lines().next().unwrap().to_owned()
+    };
+    let (inbox, run) = (folder("inbox"), folder("run"));
+    assert!(!run.starts_with(&inbox) && !inbox.starts_with(&run), "{inbox} {run}");
+    let args = format!("args: [run, --inbox, {inbox}, --run-dir, {run}]\n");
+    let probe = format!("command: [/navin-cluster-agent, health, --run-dir, {run}]\n");
+    assert!(manifest.contains(&args) && manifest.contains(&probe), "{args}{probe}");
+    for task in ["health", "doctor"] {
+        let (_, help, _) = parts(&output(&[task, "--help"]));
+        assert!(help.contains(&format!("[default: {run}]")), "{help}");
+    }
+}
+
+#[test]
 fn a_heartbeat_is_judged_by_its_age_since_the_machine_started_and_by_each_thread() {
     let folder = RunFolder::new("health");
     let path = folder.path().join(".health.json");

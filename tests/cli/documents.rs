@@ -66,6 +66,19 @@ fn the_images_build_is_given_every_package_of_the_workspace() {
     }
 }
 
+#[test]
+fn the_document_of_limits_is_what_the_sources_say() {
+    let run = std::process::Command::new(Path::new(ROOT).join("scripts/list-limits"))
+        .arg("--check")
+        .output()
+        .expect("scripts/list-limits");
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&[run.stdout, run.stderr].concat()));
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/LIMITS.md")).expect("docs/LIMITS.md");
+    for limit in ["`src/http.rs` | CONNECT_LIMIT", "`src/rules/json.rs` | MAX_ENVELOPE_BYTES"] {
+        assert!(text.contains(limit), "of a file whose tests are named at its top: {limit}");
+    }
+}
+
 /// The Markdown files of the root and of docs/.
 fn documents() -> Vec<(String, String)> {
     let mut found = Vec::new();

@@ -54,7 +54,7 @@ fn a_note_of_any_length_and_in_any_characters_is_one_that_the_api_server_takes()
     let tls = TlsFiles { ca: world.cluster.ca_pem().as_bytes(), client: None };
     let client = HttpsClient::new(world.cluster.url(), &tls, Some(token)).expect("a client");
     let kube = Kube::new(Arc::new(client), &world.namespace.name, Duration::from_secs(5));
-    let (notices, clock) = (Arc::new(Notices::default()), Arc::new(SystemClock::new()));
+    let (notices, clock) = (Arc::new(Notices::default()), Arc::new(SystemClock::default()));
     let mut crier = Crier::new(kube, clock.clone(), Arc::clone(&notices), POD.to_owned(), None);
     let texts = [
         "é".repeat(600),

@@ -86,3 +86,20 @@ fn an_api_server_that_does_not_answer_is_no_reason_to_start_anew() {
     }
     network.mend();
 }
+
+#[test]
+fn who_writes_into_the_inbox_has_no_say_in_whether_the_agent_is_alive() {
+    let world = World::start("health-apart", &json!({}));
+    let run_dir = world.folder().join("run");
+    fs::create_dir(&run_dir).expect("a run folder");
+    let args = vec!["--run-dir".into(), run_dir.clone().into()];
+    let agent = world.agent_with(AgentOptions { args, ..inbox_lab::options(&world, POD) });
+    until("it to be alive", BOUND, || alive(&run_dir).then_some(()));
+    for name in [".health.json", ".health.tmp"] {
+        fs::create_dir_all(agent.inbox().join(name).join("in the way")).expect("a folder");
+    }
+    let written = || heartbeat(&run_dir)["written_at_ms"].as_u64().expect("a time");
+    let first = written();
+    until("two heartbeats more", Duration::from_secs(40), || (written() > first + 15_000).then_some(()));
+    assert!(alive(&run_dir), "{:?}", health(&run_dir));
+}

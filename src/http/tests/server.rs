@@ -35,11 +35,11 @@ impl Authority {
         params.signed_by(key, &self.issuer).unwrap().pem()
     }
 
-    /// One that has ended.
-    pub(super) fn certify_ended(&self, key: &KeyPair) -> String {
+    /// One that ends then.
+    pub(super) fn certify_until(&self, key: &KeyPair, (year, month, day): (i32, u8, u8)) -> String {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.not_before = date_time_ymd(2020, 1, 1);
-        params.not_after = date_time_ymd(2021, 1, 1);
+        params.not_after = date_time_ymd(year, month, day);
         params.signed_by(key, &self.issuer).unwrap().pem()
     }
 

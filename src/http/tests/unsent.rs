@@ -1,12 +1,14 @@
 //! Which failures say that nothing was sent.
 
 use super::super::*;
+use super::ask;
 use rustls::{CertificateError, PeerIncompatible};
 
 /// A client that trusts nobody but a certificate of its own making.
-fn client(base: &str) -> HttpsClient {
-    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    HttpsClient::new(base, &TlsFiles { ca: own.cert.pem().as_bytes(), client: None }, None).unwrap()
+fn client(limits: Limits, base: &str) -> HttpsClient {
+    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap().cert.pem();
+    let tls = TlsFiles { ca: own.as_bytes(), client: None };
+    HttpsClient::within(limits, base, &tls, None).unwrap()
 }
 
 fn send(base: &str) -> HttpError {
@@ -17,7 +19,7 @@ fn send(base: &str) -> HttpError {
         timeout: Duration::from_secs(10),
         limit: 1,
     };
-    client(base).send(&request).err().unwrap()
+    client(LIMITS, base).send(&request).err().unwrap()
 }
 
 #[test]
@@ -26,6 +28,15 @@ fn without_an_address_or_a_listener_nothing_was_sent() {
         let error = send(base);
         assert!(matches!(error, HttpError::Unsent(_)), "{base}: {error}");
     }
+}
+
+#[test]
+fn a_name_whose_look_up_takes_longer_than_a_connection_may_is_given_up_before_the_exchange_is() {
+    let client = client(Limits { connect: Duration::from_nanos(1), ..LIMITS }, "https://name.invalid");
+    // A look-up that is quicker than the scheduler is no failure.
+    let ends = (0..20).map(|_| ask(&client).unwrap_err());
+    let slow = |error: &HttpError| matches!(error, HttpError::Unsent(why) if why.contains("resolve"));
+    assert!(ends.into_iter().any(|error| slow(&error)));
 }
 
 #[test]

@@ -50,6 +50,7 @@ fn what_is_not_authentic_goes_to_the_manager_from_the_gateway_alone() {
     bench.desk.open(Ticket(2));
     let content = Err("larger than 256 KiB".to_owned());
     bench.leader.handle(Event::Filed(vec![Filed { ticket: Ticket(2), content }]));
+    bench.leader.work();
     assert_eq!(bench.replies(), [(2, "invalid_envelope".to_owned())]);
     assert_eq!(bench.outbox.len(), 1);
 }

@@ -1,5 +1,5 @@
 //! An API server that has too much to do: it is asked again when it says so, and no sooner
-//! (kubernetes/kubernetes#34938: retries after 429 made more of it).
+//! (kubernetes/kubernetes#34938: retries after 429 made more of it). And a gateway that delivers too much.
 
 use super::*;
 
@@ -79,4 +79,25 @@ fn a_takeover_that_the_server_puts_off_is_tried_again_when_it_wants_it() {
     }
     // Three in the twenty seconds, then the reading and the write of the takeover.
     assert_eq!(bench.asked(), 5);
+}
+
+#[test]
+fn what_waits_to_be_judged_is_bounded_in_bytes_and_each_too_long_command_is_refused_as_such() {
+    let mut bench = Bench::new();
+    for number in 0..100 {
+        let mut envelope = format!("[{number}").into_bytes();
+        envelope.resize(1024 * 1024, b' ');
+        bench.deliver_bytes(envelope);
+    }
+    let waiting = |bench: &Bench| -> Vec<usize> {
+        bench.leader.queue.iter().map(|delivery| delivery.envelope.as_ref().unwrap().capacity()).collect()
+    };
+    let held = waiting(&bench);
+    assert!(held.len() >= 60 && held.iter().sum::<usize>() < 17 * 1024 * 1024, "{held:?}");
+    bench.leader.work();
+    assert_eq!(waiting(&bench), [0_usize; 0]);
+    let refused = bench.leader.world.board.take().refused;
+    assert_eq!(refused.into_iter().collect::<Vec<_>>(), [("invalid_envelope", held.len() as u64)]);
+    bench.deliver_bytes(sign(&apply("c", 1, &json!({}))).to_string().into_bytes());
+    assert_eq!(waiting(&bench).len(), 1, "there is room again");
 }

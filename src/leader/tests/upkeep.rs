@@ -2,8 +2,6 @@
 
 use super::*;
 
-const COMPONENTS: &str = "/apis/platform.navin.ai/v1/namespaces/navin-platform/managedcomponents";
-
 /// A leader that keeps this many components, applied over the gateway.
 fn keeping(count: u64) -> Bench {
     let mut bench = Bench::new();

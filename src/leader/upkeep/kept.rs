@@ -1,23 +1,17 @@
 //! One component that is kept: how it stands, and what follows from a look and from a write's answer.
 
 use super::super::World;
+use super::super::batch::Planned;
 use crate::board::Condition;
 use crate::kube::{KubeError, Object, components};
 use crate::notices::About;
-use crate::rules::backoff::{Backoff, retry_after};
-use crate::rules::component::{Author, Write};
-use crate::rules::messages::Operation;
+use crate::rules::component::Write;
+use crate::rules::messages::Command;
 use crate::rules::names::ComponentName;
 use crate::rules::state::State;
-use crate::rules::upkeep::{self, Glimpse, Reference, Repairs, Upkeep, Wanted};
+use crate::rules::upkeep::{self, Attempts, Glimpse, Reference, Repairs, SLOW, Upkeep, WINDOW, Wanted};
 use crate::rules::verdict;
 use std::time::Duration;
-
-/// Pause after an answer that will not soon be another (403, 422, a namespace that is ending), and before
-/// the next look at an object that is being deleted: the watch says sooner.
-const SLOW: Duration = Duration::from_secs(30);
-/// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
-const CONFLICTS: u32 = 3;
 
 #[derive(Default)]
 pub(super) struct Kept {
@@ -30,25 +24,19 @@ pub(super) struct Kept {
     /// Since when it differs.
     pub(super) noticed: Option<Duration>,
     pub(super) repairs: Repairs,
-    pub(super) backoff: Backoff,
-    pub(super) conflicts: u32,
-    /// Its metadata takes nothing of ours.
-    pub(super) bare: bool,
+    pub(super) attempts: Attempts,
     /// Nothing is done until the object that is being deleted is gone.
     pub(super) waits: bool,
     pub(super) trouble: Option<String>,
 }
 
-/// A write that is planned, and the generation of the reading that it rests on.
-pub(super) struct Check {
-    pub(super) name: ComponentName,
-    pub(super) write: Write,
-    pub(super) before: Option<i64>,
-    pub(super) late: bool,
-}
-
 /// Reads one component and decides; what needs no write is done at once.
-pub(super) fn look(world: &World, state: &State, name: &ComponentName, kept: &mut Kept) -> Option<Check> {
+pub(super) fn look(
+    world: &World,
+    state: &State,
+    name: &ComponentName,
+    kept: &mut Kept,
+) -> Option<Planned<ComponentName>> {
     let now = world.clock.monotonic();
     kept.due = None;
     kept.waits = false;
@@ -58,8 +46,7 @@ pub(super) fn look(world: &World, state: &State, name: &ComponentName, kept: &mu
     let live = match components::get(&world.kube, name) {
         Ok(live) => live,
         Err(error) => {
-            kept.trouble(name, &error.to_string());
-            kept.retry(world, &error);
+            kept.failed(world, name, None, &error);
             publish(world, state, name, kept);
             return None;
         }
@@ -67,10 +54,10 @@ pub(super) fn look(world: &World, state: &State, name: &ComponentName, kept: &mu
     let wanted = wanted(world, state, name);
     let broken = wanted.as_ref().err().cloned();
     let before = live.as_ref().map(Object::generation);
-    let metadata = (world.kube.namespace(), kept.bare);
+    let metadata = (world.kube.namespace(), kept.attempts.bare);
     let wanted = wanted.ok().flatten();
     let step = upkeep::decide(name, live.as_ref(), state, wanted.as_ref(), kept.reference.as_ref(), metadata);
-    let check = match step {
+    let planned = match step {
         Upkeep::InSync => {
             kept.in_sync(live.as_ref());
             None
@@ -89,23 +76,26 @@ pub(super) fn look(world: &World, state: &State, name: &ComponentName, kept: &mu
         }
         Upkeep::RemoveLate(write) => {
             kept.due = Some(now);
-            Some(Check { name: name.clone(), write, before, late: true })
+            Some(Planned { key: name.clone(), write, before })
         }
         Upkeep::Restore(write) => {
             let due = kept.repairs.due(*kept.noticed.get_or_insert(now));
             if now < due {
                 kept.due = Some(due);
-                kept.trouble(name, "contested: changed again and again; restored every 10 minutes");
+                kept.trouble(
+                    name,
+                    &format!("contested: changed again and again; restored {}", every_window()),
+                );
                 None
             } else {
                 // Until it is answered, or dropped for lack of time, it is to be done.
                 kept.due = Some(now);
-                Some(Check { name: name.clone(), write, before, late: false })
+                Some(Planned { key: name.clone(), write, before })
             }
         }
     };
     publish(world, state, name, kept);
-    check
+    planned
 }
 
 /// What is desired of `name`, its envelope verified again; or why it cannot be used.
@@ -113,13 +103,12 @@ fn wanted(world: &World, state: &State, name: &ComponentName) -> Result<Option<W
     let Some(desired) = state.component(name).and_then(|component| component.desired.as_ref()) else {
         return Ok(None);
     };
-    match verdict::reverify(&desired.envelope, &world.trust) {
-        Ok((command, Operation::Apply { name: signed, spec })) if signed == *name => {
-            let command = command.value();
-            let author = Author { command_id: command.command_id.clone(), sequence: command.sequence };
-            Ok(Some(Wanted { spec, author }))
-        }
-        Ok(_) => Err("its envelope is of another command: left as it is".to_owned()),
+    let is_its = |command: &Command| command.sequence.get() == desired.sequence;
+    match verdict::reverify(&desired.envelope, &world.trust, is_its) {
+        Ok(accepted) => match Wanted::of(accepted, name) {
+            Some(wanted) => Ok(Some(wanted)),
+            None => Err("its envelope is of another command: left as it is".to_owned()),
+        },
         Err(refusal) => {
             Err(format!("its envelope does not verify ({}): left as it is", refusal.reason.as_str()))
         }
@@ -130,14 +119,13 @@ impl Kept {
     fn in_sync(&mut self, live: Option<&Object>) {
         self.reference = live.map(Reference::of);
         self.noticed = None;
-        self.bare = false;
+        self.attempts.bare = false;
         self.settle_down();
     }
 
     fn settle_down(&mut self) {
         self.trouble = None;
-        self.conflicts = 0;
-        self.backoff.reset();
+        self.attempts.succeeded();
         self.due = None;
     }
 
@@ -159,43 +147,27 @@ impl Kept {
             let about = || About::Component(name.to_string());
             world.notices.normal("ComponentRestored", about(), "restored to its signed spec");
             if self.repairs.contested() {
-                let message = "changed again and again: restored every 10 minutes from now on";
-                world.notices.warning("Contested", about(), message);
+                let message = format!("changed again and again: restored {} from now on", every_window());
+                world.notices.warning("Contested", about(), &message);
             }
         }
         let condition = Condition { reference: self.reference.clone(), trouble: None };
         world.board.stands(name, Some(condition));
     }
 
-    pub(super) fn refused(&mut self, world: &World, name: &ComponentName, write: &Write, error: &KubeError) {
-        let now = world.clock.monotonic();
-        let full = matches!(error, KubeError::Refused { status: 422, message }
-            if message.contains("metadata.annotations"));
-        if matches!(write, Write::Replace(_)) && full && !self.bare {
-            self.bare = true;
-            self.due = Some(now);
-            return;
+    /// Takes note that `write`, or the reading before it, failed.
+    pub(super) fn failed(
+        &mut self,
+        world: &World,
+        name: &ComponentName,
+        write: Option<&Write>,
+        error: &KubeError,
+    ) {
+        let pause = self.attempts.pause(error, write, world.clock.wall(), world.clock.random());
+        if pause.is_some() {
+            self.trouble(name, &error.to_string());
         }
-        if matches!(error, KubeError::Conflict(_) | KubeError::NotFound(_)) && self.conflicts < CONFLICTS {
-            self.conflicts = self.conflicts.saturating_add(1);
-            self.due = Some(now);
-            return;
-        }
-        self.trouble(name, &error.to_string());
-        self.retry(world, error);
-    }
-
-    fn retry(&mut self, world: &World, error: &KubeError) {
-        let pause = match error {
-            KubeError::Refused { .. } | KubeError::NotFound(_) => SLOW,
-            KubeError::Conflict(_) | KubeError::Gone(_) => self.backoff.next(world.clock.random()),
-            KubeError::Unavailable { retry_after: told, .. }
-            | KubeError::Unanswered { retry_after: told, .. } => {
-                let told = retry_after(told.as_deref(), world.clock.wall());
-                told.unwrap_or_else(|| self.backoff.next(world.clock.random()))
-            }
-        };
-        self.due = Some(world.clock.monotonic().saturating_add(pause));
+        self.due = Some(world.clock.monotonic().saturating_add(pause.unwrap_or_default()));
     }
 
     /// Says once what is in the way.
@@ -205,6 +177,10 @@ impl Kept {
             self.trouble = Some(why.to_owned());
         }
     }
+}
+
+fn every_window() -> String {
+    format!("every {} minutes", WINDOW.as_secs().div_euclid(60))
 }
 
 pub(super) fn publish(world: &World, state: &State, name: &ComponentName, kept: &Kept) {

@@ -15,7 +15,7 @@ fn ring() -> KeyRing {
 #[test]
 fn a_signed_configuration_opens_and_a_changed_one_does_not() {
     let config = vectors::load("envelopes.json")["config"].clone();
-    let opened = Configuration::open(config.to_string().as_bytes(), &ring()).unwrap();
+    let opened = Configuration::open(config.to_string().as_bytes(), &ring()).unwrap().into_value();
     assert_eq!(opened.gateway_url.host(), "manager.example");
     assert_eq!(opened.gateway_url.port(), 8462);
     assert_eq!(opened.lease_duration(), Duration::from_secs(15));

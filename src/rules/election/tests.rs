@@ -22,8 +22,14 @@ fn lease(holder: &str, transitions: u32, version: &str) -> LeaseRecord {
     }
 }
 
+fn held(renewed: Duration) -> Hold {
+    let (holder, lease_uid) = (me().holder, "u".into());
+    let tenure = Tenure { holder, transitions: 7, lease_uid, first_start: false, since: s(90) };
+    Hold { tenure: Arc::new(tenure), renewed }
+}
+
 fn seen(record: Option<LeaseRecord>, now: Duration) -> Observer {
-    let mut observer = Observer::new();
+    let mut observer = Observer::default();
     observer.observe(record, now);
     observer
 }
@@ -73,7 +79,7 @@ fn a_take_without_an_answer_is_taken_again_with_transitions_raised_again() {
 #[test]
 fn a_hold_is_renewed_every_third_and_given_up_after_two() {
     let observer = seen(Some(lease("a_1", 7, "1")), s(0));
-    let hold = Hold { uid: "u".into(), transitions: 7, renewed: s(100) };
+    let hold = held(s(100));
     for (now, wanted) in [
         (100, Action::Wait(s(5))),
         (104, Action::Wait(s(1))),
@@ -89,7 +95,7 @@ fn a_hold_is_renewed_every_third_and_given_up_after_two() {
 
 #[test]
 fn a_hold_ends_when_the_lease_is_anothers_gone_made_anew_or_taken_again() {
-    let hold = Hold { uid: "u".into(), transitions: 7, renewed: s(100) };
+    let hold = held(s(100));
     let anew = LeaseRecord { uid: "v".into(), ..lease("a_1", 7, "1") };
     for record in
         [None, Some(lease("b_1", 8, "1")), Some(lease("", 7, "1")), Some(lease("a_1", 8, "1")), Some(anew)]
@@ -106,7 +112,7 @@ fn a_missing_lease_is_made_at_once_only_on_a_first_start() {
     assert_eq!(observer.decide(&me(), None, true, s(10)), Action::Wait(s(15)));
     observer.observe(None, s(20));
     assert_eq!(observer.decide(&me(), None, true, s(25)), Action::Create);
-    assert_eq!(Observer::new().decide(&me(), None, false, s(0)), Action::Wait(s(0)));
+    assert_eq!(Observer::default().decide(&me(), None, false, s(0)), Action::Wait(s(0)));
 }
 
 #[test]

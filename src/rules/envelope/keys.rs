@@ -1,6 +1,6 @@
 //! The manager's public keys, and the strict verification of a signature. CONTRACT section 2.
 
-use crate::rules::names::KeyId;
+use crate::rules::names::{KeyId, hex};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use ring::signature::{ED25519, UnparsedPublicKey};
@@ -113,9 +113,7 @@ fn read_key(body: &str) -> Result<(KeyId, [u8; KEY_BYTES]), KeyRingError> {
     let bytes = der.strip_prefix(&SPKI_PREFIX).ok_or(KeyRingError::NotEd25519)?;
     let key: [u8; KEY_BYTES] = bytes.try_into().map_err(|_| KeyRingError::NotEd25519)?;
     ed25519_compact::PublicKey::new(key).validate().map_err(|_| KeyRingError::WeakKey)?;
-    let digits = key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]);
-    let hex: String = digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect();
-    let id = KeyId::parse(&hex).ok_or(KeyRingError::WeakKey)?;
+    let id = KeyId::parse(&hex(&key)).ok_or(KeyRingError::WeakKey)?;
     Ok((id, key))
 }
 

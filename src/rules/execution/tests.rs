@@ -1,12 +1,17 @@
 //! Scripts: what the cluster shows and answers, and what the command does about it, step by step.
 
 use super::super::component::{COMMAND_ID, CREATED, SEQUENCE, SETTLED};
-use super::super::names::{CommandId, Sequence};
 use super::*;
+use crate::rules::vectors;
 
 const ID: &str = "c5cefdd8-0273-45c9-821e-000000000007";
 /// The window's end, in seconds from the beginning: later than [`TRY_FOR`].
 const WINDOW: u64 = 600;
+
+fn command(not_after: Timestamp) -> Command {
+    let command = Command::from_payload(&vectors::apply("ingress", 7, &json!({})), None).unwrap();
+    Command { not_after, ..command }
+}
 
 /// What happens to the command.
 enum Turn {
@@ -33,9 +38,7 @@ impl Play {
             Some(spec) => Operation::Apply { name, spec: spec.as_object().unwrap().clone() },
             None => Operation::Delete { name },
         };
-        let author =
-            Author { command_id: CommandId::parse(ID).unwrap(), sequence: Sequence::new(7).unwrap() };
-        let execution = Execution::new(&operation, author, second(WINDOW), s(0), recovered).unwrap();
+        let execution = Execution::new(operation, &command(second(WINDOW)), s(0), recovered).unwrap();
         Self { execution, at: 0, before: None, write: None }
     }
 
@@ -391,7 +394,7 @@ fn what_the_server_cannot_take_is_tried_for_five_minutes() {
 fn a_command_is_not_begun_or_repeated_after_its_window() {
     // Both ends of the window are included.
     let mut short = apply();
-    short.execution.not_after = second(20);
+    short.execution.limit.not_after = second(20);
     play(
         short,
         [
@@ -607,7 +610,7 @@ fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
 fn a_new_leader_counts_both_ends_of_the_window() {
     for (play_, wanted) in [(recovered_apply(), "replace u1@5"), (recovered_delete(), "delete u1@5")] {
         let mut play_ = play_;
-        play_.execution.began = s(WINDOW - 1);
+        play_.execution.limit.began = s(WINDOW - 1);
         play(play_, [(Reads(WINDOW, Some(object("u1", "5", 1, 1))), wanted)]);
     }
 }
@@ -615,8 +618,8 @@ fn a_new_leader_counts_both_ends_of_the_window() {
 #[test]
 fn a_new_leaders_five_minutes_begin_with_it() {
     let mut play_ = recovered_apply();
-    play_.execution.not_after = second(100_000);
-    play_.execution.began = s(50_000);
+    play_.execution.limit.not_after = second(100_000);
+    play_.execution.limit.began = s(50_000);
     play(
         play_,
         [
@@ -819,7 +822,6 @@ fn nothing_is_concluded_from_no_reading_while_a_write_is_unanswered() {
 
 #[test]
 fn an_inventory_writes_no_component() {
-    let author = Author { command_id: CommandId::parse(ID).unwrap(), sequence: Sequence::new(7).unwrap() };
-    let execution = Execution::new(&Operation::InventoryReport, author, second(0), s(0), false);
+    let execution = Execution::new(Operation::InventoryReport, &command(second(0)), s(0), false);
     assert!(execution.is_none());
 }

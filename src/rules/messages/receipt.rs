@@ -125,6 +125,21 @@ impl Receipt {
         }
     }
 
+    /// The end of a command whose record does not verify any more: accepted, and not done.
+    #[must_use]
+    pub fn broken(stamp: &Stamp, ids: (CommandId, Nonce), refusal: Refusal) -> Self {
+        let refusal = Refusal { ids: Some(ids), ..refusal };
+        Self { status: Status::Failed, ..Self::refused(stamp, &refusal, true, None) }
+    }
+
+    /// Whether the manager is told: not of what names no command, nor of what is not authentic in the inbox, so
+    /// that nobody with access to the folder speaks for a pending command.
+    #[must_use]
+    pub fn is_for_the_manager(&self) -> bool {
+        let authentic = self.reason.is_none_or(Reason::is_of_authentic);
+        self.command_id.is_some() && (self.source == Source::Gateway || authentic)
+    }
+
     /// The same with something for people to read.
     #[must_use]
     pub fn with_message(self, message: &str) -> Self {
@@ -162,11 +177,7 @@ impl Receipt {
 /// Control characters become spaces, and the text is cut to its limit at a character's end.
 fn clean(message: &str) -> String {
     let mut text: String = message.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let mut end = MAX_MESSAGE_BYTES.min(text.len());
-    while !text.is_char_boundary(end) {
-        end = end.saturating_sub(1);
-    }
-    text.truncate(end);
+    text.truncate(text.floor_char_boundary(MAX_MESSAGE_BYTES));
     text
 }
 

@@ -5,7 +5,6 @@ use crate::rules::envelope::Verified;
 use crate::rules::messages::{Command, Receipt, Source};
 use crate::rules::names::{ComponentName, Nonce};
 use jiff::Timestamp;
-use serde_json::Value;
 use std::fmt;
 
 /// What a command's end means for its component. CONTRACT section 6, "an execution".
@@ -14,36 +13,11 @@ pub enum Effect {
     /// Nothing.
     None,
     /// It succeeded: this is the desired state now.
-    Applied {
-        /// The component.
-        name: ComponentName,
-        /// The signed envelope.
-        envelope: Value,
-        /// The sequence of the command.
-        sequence: u64,
-        /// The uid of the object that was written.
-        uid: String,
-        /// Its generation after the write.
-        generation: i64,
-    },
+    Applied(ComponentName, Desired),
     /// It succeeded: the component is no longer desired, and a tombstone stands for it.
-    Deleted {
-        /// The component.
-        name: ComponentName,
-        /// The sequence of the command.
-        sequence: u64,
-        /// See [`Command::forget_after`].
-        forget_after: Timestamp,
-    },
+    Deleted(ComponentName, Mark),
     /// It failed, and a create of it may still land.
-    FailedAbsent {
-        /// The component.
-        name: ComponentName,
-        /// The sequence of the command.
-        sequence: u64,
-        /// See [`Command::forget_after`].
-        forget_after: Timestamp,
-    },
+    FailedAbsent(ComponentName, Mark),
 }
 
 /// Why a record was not made or changed: the first outcome of a nonce stays.
@@ -159,25 +133,19 @@ impl State {
     fn take_effect(&mut self, effect: Effect) {
         match effect {
             Effect::None => {}
-            Effect::Applied { name, envelope, sequence, uid, generation } => {
-                self.change(name, |component| {
-                    component.succeeded = component.succeeded.max(sequence);
-                    component.desired = Some(Desired { envelope, sequence, uid, generation });
-                    // A mark at or below what is desired can no longer tell anything.
-                    component.mark = component.mark.filter(|mark| mark.sequence > sequence);
-                });
-            }
-            Effect::Deleted { name, sequence, forget_after } => {
-                self.change(name, |component| {
-                    component.succeeded = component.succeeded.max(sequence);
-                    component.desired = None;
-                    component.mark = Some(later(component.mark, sequence, forget_after));
-                });
-            }
-            Effect::FailedAbsent { name, sequence, forget_after } => {
-                self.change(name, |component| {
-                    component.mark = Some(later(component.mark, sequence, forget_after));
-                });
+            Effect::Applied(name, desired) => self.change(name, |component| {
+                component.succeeded = component.succeeded.max(desired.sequence);
+                // A mark at or below what is desired can no longer tell anything.
+                component.mark = component.mark.filter(|mark| mark.sequence > desired.sequence);
+                component.desired = Some(desired);
+            }),
+            Effect::Deleted(name, mark) => self.change(name, |component| {
+                component.succeeded = component.succeeded.max(mark.sequence);
+                component.desired = None;
+                component.mark = Some(mark.over(component.mark));
+            }),
+            Effect::FailedAbsent(name, mark) => {
+                self.change(name, |component| component.mark = Some(mark.over(component.mark)));
             }
         }
     }
@@ -206,14 +174,4 @@ fn record(command: &Command, source: Source, phase: Phase) -> Record {
     };
     record.measure();
     record
-}
-
-/// A mark never falls, and never goes sooner.
-fn later(mark: Option<Mark>, sequence: u64, forget_after: Timestamp) -> Mark {
-    match mark {
-        None => Mark { sequence, forget_after },
-        Some(mark) => {
-            Mark { sequence: mark.sequence.max(sequence), forget_after: mark.forget_after.max(forget_after) }
-        }
-    }
 }

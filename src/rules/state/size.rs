@@ -28,15 +28,6 @@ pub const STATE_LIMIT: usize = 1024 * 1024;
 /// outcome of what was accepted can always be written.
 const OUTCOME_RESERVE: usize = 4 * 1024;
 
-/// Whether a command can be recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// There is room.
-    Fits,
-    /// There is none now; it is left where it is.
-    Full,
-}
-
 impl State {
     /// The length of [`State::to_json`], or up to two bytes more.
     #[must_use]
@@ -61,27 +52,30 @@ impl State {
 
     /// Whether a command can be recorded as accepted.
     #[must_use]
-    pub fn fits(&self, command: &Verified<Command>) -> Fit {
+    pub fn fits(&self, command: &Verified<Command>) -> bool {
         let limit = if is_apply(&command.value().operation) { APPLY_LIMIT } else { OTHER_LIMIT };
         let record = accepted_record(command, Source::Gateway);
-        let bytes = self.bytes().saturating_add(entry(command.value().nonce.as_str(), record.bytes));
-        let under_way = self.accepted().count().saturating_add(1);
-        let at_the_end = bytes.saturating_add(under_way.saturating_mul(OUTCOME_RESERVE));
-        if bytes < limit && at_the_end < STATE_LIMIT { Fit::Fits } else { Fit::Full }
+        self.has_room(entry(command.value().nonce.as_str(), record.bytes), limit, 1)
+    }
+
+    /// Whether a refusal can be recorded.
+    #[must_use]
+    pub fn fits_refusal(&self) -> bool {
+        self.has_room(OUTCOME_RESERVE, OTHER_LIMIT, 0)
+    }
+
+    /// Whether it stays under `limit` with `added` bytes, and can be written when all that is accepted, and this
+    /// many `more`, have ended.
+    fn has_room(&self, added: usize, limit: usize, more: usize) -> bool {
+        let bytes = self.bytes().saturating_add(added);
+        let under_way = self.accepted().count().saturating_add(more);
+        bytes < limit && bytes.saturating_add(under_way.saturating_mul(OUTCOME_RESERVE)) < STATE_LIMIT
     }
 
     /// Whether no apply can be recorded, however small.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.bytes() >= APPLY_LIMIT
-    }
-
-    /// Whether a refusal can be recorded.
-    #[must_use]
-    pub fn fits_refusal(&self) -> Fit {
-        let bytes = self.bytes().saturating_add(OUTCOME_RESERVE);
-        let at_the_end = bytes.saturating_add(self.accepted().count().saturating_mul(OUTCOME_RESERVE));
-        if bytes < OTHER_LIMIT && at_the_end < STATE_LIMIT { Fit::Fits } else { Fit::Full }
     }
 
     /// Whether an apply would take the desired state above its limit, when it and all that is under

@@ -32,13 +32,8 @@ fn receipt(command: &Verified<Command>, text: &str) -> Receipt {
 }
 
 fn applied(text: &str, command: &Verified<Command>) -> Effect {
-    Effect::Applied {
-        name: name(text),
-        envelope: command.envelope().clone(),
-        sequence: command.value().sequence.get(),
-        uid: "u-1".into(),
-        generation: 1,
-    }
+    let (envelope, sequence) = (command.envelope().clone(), command.value().sequence.get());
+    Effect::Applied(name(text), Desired { envelope, sequence, uid: "u-1".into(), generation: 1 })
 }
 
 fn run(state: &mut State, payload: &Value, effect: impl FnOnce(&Verified<Command>) -> Effect) -> Nonce {
@@ -91,11 +86,8 @@ fn the_text_of_a_state_is_read_as_the_same_state_and_its_size_is_known() {
         if sequence % 3 > 1 {
             state.acknowledge(&nonce);
             let forget_after = at("2026-12-07T12:00:00Z");
-            run(&mut state, &delete(&text, sequence + 100), |_| Effect::Deleted {
-                name: name(&text),
-                sequence: sequence + 100,
-                forget_after,
-            });
+            let mark = Mark { sequence: sequence + 100, forget_after };
+            run(&mut state, &delete(&text, sequence + 100), |_| Effect::Deleted(name(&text), mark));
         }
         let text = state.to_json();
         assert!((text.len()..=text.len() + 2).contains(&state.bytes()));
@@ -152,22 +144,19 @@ fn a_late_create_is_known_by_its_tombstone_or_failed_mark() {
     assert!(!state.is_late_create(&a, 1));
     run(&mut state, &apply("a", 3, &json!({})), |command| applied("a", command));
     assert!(!state.is_late_create(&a, 3));
-    run(&mut state, &apply("a", 5, &json!({})), |_| Effect::FailedAbsent {
-        name: name("a"),
-        sequence: 5,
-        forget_after,
-    });
+    let mark = |sequence| Mark { sequence, forget_after };
+    run(&mut state, &apply("a", 5, &json!({})), |_| Effect::FailedAbsent(name("a"), mark(5)));
     assert_eq!(state.component(&a).unwrap().succeeded, 3);
     assert!(!state.is_late_create(&a, 3), "what is desired");
     assert!(state.is_late_create(&a, 5));
     assert!(!state.is_late_create(&a, 6));
-    run(&mut state, &delete("a", 7), |_| Effect::Deleted { name: name("a"), sequence: 7, forget_after });
+    run(&mut state, &delete("a", 7), |_| Effect::Deleted(name("a"), mark(7)));
     assert!(state.is_late_create(&a, 3) && state.is_late_create(&a, 7));
     assert!(!state.is_late_create(&a, 8));
     assert!(!state.prune(forget_after, true));
     run(&mut state, &apply("a", 9, &json!({})), |command| applied("a", command));
     assert!(!state.is_late_create(&a, 7), "repaired, not removed: something is desired");
-    run(&mut state, &delete("a", 10), |_| Effect::Deleted { name: name("a"), sequence: 10, forget_after });
+    run(&mut state, &delete("a", 10), |_| Effect::Deleted(name("a"), mark(10)));
     assert!(state.prune(at("2026-12-07T12:00:01Z"), true));
     assert!(state.component(&a).is_none());
 }
@@ -179,7 +168,7 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
     for sequence in 1..=6 {
         let command = open(&apply(&format!("c-{sequence}"), sequence, &spec));
         assert!(!state.too_large(&command), "{sequence}");
-        assert_eq!(state.fits(&command), Fit::Fits);
+        assert!(state.fits(&command));
         state.accept(&command, Source::Gateway).unwrap();
     }
     let seventh = open(&apply("c-7", 7, &json!({"text": "x".repeat(50_000)})));
@@ -194,22 +183,22 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
     assert!(!state.too_large(&again), "it replaces what is desired");
     for sequence in 11..=13 {
         let command = open(&apply(&format!("c-{}", sequence - 10), sequence, &spec));
-        assert_eq!(state.fits(&command), Fit::Fits);
+        assert!(state.fits(&command));
         state.accept(&command, Source::Gateway).unwrap();
     }
     let fourth = open(&apply("c-4", 14, &spec));
     assert!(!state.too_large(&fourth));
-    assert_eq!(state.fits(&fourth), Fit::Full, "above 900 KiB");
+    assert!(!state.fits(&fourth), "above 900 KiB");
     assert!(!state.is_full(), "a smaller one fits");
     let smaller = open(&apply("c-5", 15, &json!({"text": "x".repeat(40_000)})));
-    assert_eq!(state.fits(&smaller), Fit::Fits);
+    assert!(state.fits(&smaller));
     let mut sequence = 100;
-    while state.fits(&open(&delete("d", sequence))) == Fit::Fits {
+    while state.fits(&open(&delete("d", sequence))) {
         state.accept(&open(&delete(&format!("d-{sequence}"), sequence)), Source::Gateway).unwrap();
         sequence += 1;
     }
     assert!(state.bytes() < OTHER_LIMIT);
     assert!(state.bytes() + state.counts().accepted * 4096 < STATE_LIMIT);
-    assert_eq!(state.fits(&open(&apply("e", 9_999, &json!({})))), Fit::Full);
+    assert!(!state.fits(&open(&apply("e", 9_999, &json!({})))));
     assert_eq!(state.is_full(), state.bytes() >= APPLY_LIMIT);
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::rules::envelope::{KeyRing, Verified, open_command};
 use crate::rules::messages::{Command, Receipt, Source, Stamp};
 use crate::rules::names::{CommandId, Label, Sequence, parse_time};
-use crate::rules::state::Effect;
+use crate::rules::state::{Effect, Mark};
 use crate::rules::vectors::{apply, delete, sign, test_pem};
 use serde_json::json;
 
@@ -47,23 +47,16 @@ fn state(ended: &[(Value, End)]) -> State {
 }
 
 fn applied(command: &Verified<Command>) -> Effect {
-    Effect::Applied {
-        name: name(),
-        envelope: command.envelope().clone(),
-        sequence: command.value().sequence.get(),
-        uid: "u1".into(),
-        generation: 1,
-    }
+    let (envelope, sequence) = (command.envelope().clone(), command.value().sequence.get());
+    Effect::Applied(name(), Desired { envelope, sequence, uid: "u1".into(), generation: 1 })
 }
 
 fn deleted(command: &Verified<Command>) -> Effect {
-    let forget_after = command.value().forget_after(604_800);
-    Effect::Deleted { name: name(), sequence: command.value().sequence.get(), forget_after }
+    Effect::Deleted(name(), Mark::of(command.value(), 604_800))
 }
 
 fn failed_absent(command: &Verified<Command>) -> Effect {
-    let forget_after = command.value().forget_after(604_800);
-    Effect::FailedAbsent { name: name(), sequence: command.value().sequence.get(), forget_after }
+    Effect::FailedAbsent(name(), Mark::of(command.value(), 604_800))
 }
 
 fn live(spec: &Value, created: Option<&str>) -> Object {

@@ -4,7 +4,7 @@ use super::*;
 use crate::rules::json::canonical;
 use crate::rules::messages::{Source, Stamp};
 use crate::rules::names::{ComponentName, parse_time};
-use crate::rules::state::Effect;
+use crate::rules::state::{Desired, Effect};
 use crate::rules::vectors::{self, apply, delete, sign, test_pem};
 use serde_json::json;
 
@@ -13,7 +13,7 @@ const NOON: &str = "2026-11-30T12:00:00Z";
 fn trust(pem: &str) -> Trust {
     let vectors = vectors::load("envelopes.json");
     let ring = KeyRing::from_pem(vectors["manager_pem"].as_str().unwrap()).unwrap();
-    let config = Configuration::open(vectors["config"].to_string().as_bytes(), &ring).unwrap();
+    let config = Configuration::open(vectors["config"].to_string().as_bytes(), &ring).unwrap().into_value();
     Trust { ring: KeyRing::from_pem(pem).unwrap(), config }
 }
 
@@ -27,9 +27,9 @@ fn reason(verdict: &Verdict) -> &'static str {
         Verdict::Run(_) => "run",
         Verdict::Refuse(refused) => refused.refusal.reason.as_str(),
         Verdict::UnderWay(_) => "under way",
-        Verdict::NameBusy(_) => "name busy",
-        Verdict::Connecting => "connecting",
-        Verdict::Full => "full",
+        Verdict::Later(Why::NameBusy) => "name busy",
+        Verdict::Later(Why::Connecting) => "connecting",
+        Verdict::Later(Why::Full) => "full",
     }
 }
 
@@ -51,13 +51,9 @@ fn with_applied(sequence: u64) -> State {
         panic!("accepted")
     };
     state.accept(&accepted.command, Source::Gateway).unwrap();
-    let effect = Effect::Applied {
-        name: ComponentName::parse("a").unwrap(),
-        envelope: accepted.command.envelope().clone(),
-        sequence,
-        uid: "u".into(),
-        generation: 1,
-    };
+    let (envelope, uid) = (accepted.command.envelope().clone(), "u".into());
+    let desired = Desired { envelope, sequence, uid, generation: 1 };
+    let effect = Effect::Applied(ComponentName::parse("a").unwrap(), desired);
     let command = accepted.command.value();
     state.finish(&command.nonce, receipt(command), effect).unwrap();
     state
@@ -79,8 +75,7 @@ fn every_envelope_of_the_vectors_gets_the_verdict_of_the_contract() {
                 let payload = canonical(&envelope["payload"]).into_bytes();
                 assert_eq!(payload, vectors::base64(&case["canonical_payload_b64"]), "{}", case["name"]);
             }
-            let (command, operation) = reverify(envelope, &trust).unwrap();
-            assert!(command == accepted.command && operation == accepted.operation);
+            assert_eq!(reverify(envelope, &trust, |_| true).as_ref(), Ok(&*accepted));
         }
     }
 }
@@ -151,7 +146,7 @@ fn a_recorded_nonce_is_answered_with_its_receipt_and_one_under_way_not_at_all() 
         Verdict::UnderWay(accepted.command.value().nonce.clone())
     );
     let busy = judged(&delete("a", 7), &state, Link::Online, NOON);
-    assert_eq!(busy, Verdict::NameBusy(accepted.command.value().nonce.clone()));
+    assert_eq!(busy, Verdict::Later(Why::NameBusy));
     assert_eq!(reason(&judged(&delete("a", 4), &state, Link::Online, NOON)), "superseded");
     assert_eq!(reason(&judged(&delete("b", 4), &state, Link::Online, NOON)), "run");
 }
@@ -208,7 +203,7 @@ fn an_apply_beyond_the_desired_states_limit_is_too_large() {
     let verdict = judge(wire.as_bytes(), &trust(&test_pem()), &state, Link::Online, now);
     assert_eq!(reason(&verdict), "too_large");
     let Verdict::Refuse(refused) = verdict else { panic!() };
-    assert!(reverify(refused.record.unwrap().envelope(), &trust(&test_pem())).is_ok());
+    assert!(reverify(refused.record.unwrap().envelope(), &trust(&test_pem()), |_| true).is_ok());
 }
 
 #[test]
@@ -216,10 +211,12 @@ fn an_envelope_of_the_state_is_verified_again_but_for_its_window() {
     let mut trust = trust(&test_pem());
     let envelope = sign(&apply("a", 1, &json!({})));
     trust.config.max_validity_s = 1;
-    assert!(reverify(&envelope, &trust).is_ok());
+    assert!(reverify(&envelope, &trust, |_| true).is_ok());
+    let others = reverify(&envelope, &trust, |command| command.sequence.get() == 2);
+    assert_eq!(others.unwrap_err().reason, Reason::InvalidEnvelope);
     let mut changed = envelope.clone();
     changed["payload"]["arguments"]["spec"]["x"] = 1.into();
-    assert_eq!(reverify(&changed, &trust).unwrap_err().reason, Reason::InvalidSignature);
+    assert_eq!(reverify(&changed, &trust, |_| true).unwrap_err().reason, Reason::InvalidSignature);
     trust.config.tenant_id = crate::rules::names::Label::parse("other").unwrap();
-    assert_eq!(reverify(&envelope, &trust).unwrap_err().reason, Reason::WrongTenant);
+    assert_eq!(reverify(&envelope, &trust, |_| true).unwrap_err().reason, Reason::WrongTenant);
 }

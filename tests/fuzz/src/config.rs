@@ -62,6 +62,7 @@ fn configuration(payload: &Value) {
         "a configuration opened as a command"
     );
     let Ok(config) = Configuration::open(&wire, &OWN_TRUST.ring) else { return };
+    let config = config.value();
     assert_eq!(payload["type"], "navin.agent-config/v1");
     for (name, found, default) in [
         ("lease_duration_s", config.lease_duration_s, 15),

@@ -10,12 +10,13 @@
 
 use crate::keys::{OWN_TRUST, VECTORS_TRUST, sign, was_signed};
 use jiff::Timestamp;
-use navin_cluster_agent::rules::envelope::{Verified, open_command, open_configuration, reopen_command};
+use navin_cluster_agent::rules::config::Configuration;
+use navin_cluster_agent::rules::envelope::{Verified, open_command, reopen_command};
 use navin_cluster_agent::rules::json::{MAX_ENVELOPE_BYTES, parse};
 use navin_cluster_agent::rules::link::Link;
 use navin_cluster_agent::rules::messages::{Command, Reason, Receipt, Refusal, Source, Stamp};
 use navin_cluster_agent::rules::state::{Effect, State};
-use navin_cluster_agent::rules::verdict::{Accepted, Refused, Verdict, judge, reverify};
+use navin_cluster_agent::rules::verdict::{Accepted, Refused, Verdict, Why, judge, reverify};
 use serde_json::Value;
 
 /// Now, in the window of the vectors.
@@ -36,7 +37,7 @@ pub fn opens_only_what_was_signed(bytes: &[u8]) {
         Ok(opened) => assert!(was_signed(opened.envelope()), "a forgery was opened"),
         Err(refusal) => readable(&Refused { refusal, record: None, original: None }),
     }
-    if let Ok(opened) = open_configuration(bytes, &trust.ring) {
+    if let Ok(opened) = Configuration::open(bytes, &trust.ring) {
         assert!(was_signed(opened.envelope()), "a forged configuration was opened");
     }
 }
@@ -56,15 +57,15 @@ fn signed(payload: &Value, bytes: &[u8]) {
         return;
     };
     assert_eq!(opened.envelope(), &envelope, "opened as something else");
-    assert!(open_configuration(&wire, &trust.ring).is_err(), "a command opened as a configuration");
+    assert!(Configuration::open(&wire, &trust.ring).is_err(), "a command opened as a configuration");
     assert!(reopen_command(opened.envelope(), &trust.ring).is_ok_and(|again| again == opened));
     flipped(&wire, &envelope, bytes);
     for link in [Link::Online, Link::Offline, Link::Connecting] {
         match judged(&wire, &State::new(1, "a"), link) {
             Verdict::Run(accepted) => runs(&wire, payload, &accepted, link),
             Verdict::Refuse(refused) => readable(&refused),
-            Verdict::Connecting => assert_eq!(link, Link::Connecting),
-            verdict @ (Verdict::UnderWay(_) | Verdict::NameBusy(_) | Verdict::Full) => {
+            Verdict::Later(Why::Connecting) => assert_eq!(link, Link::Connecting),
+            verdict @ (Verdict::UnderWay(_) | Verdict::Later(Why::NameBusy | Why::Full)) => {
                 panic!("{verdict:?} in an empty state")
             }
         }
@@ -101,8 +102,11 @@ fn runs(wire: &[u8], payload: &Value, accepted: &Accepted, link: Link) {
     assert!(["managedcomponent.apply", "managedcomponent.delete", "inventory.report"].contains(&operation));
     assert!(operation == "inventory.report" || link == Link::Online, "sensitive, while {link:?}");
 
-    let (command, mut state) = (&accepted.command, State::new(1, "a"));
-    assert!(reverify(command.envelope(), &OWN_TRUST).is_ok_and(|(again, _)| &again == command));
+    let (command, mut state) = (accepted.command(), State::new(1, "a"));
+    assert_eq!(
+        reverify(command.envelope(), &OWN_TRUST, |again| again == command.value()).as_ref(),
+        Ok(accepted)
+    );
     state.accept(command, Source::Gateway).expect("its nonce is new");
     assert_eq!(State::from_json(&state.to_json()).as_ref(), Ok(&state));
     assert_eq!(judged(wire, &state, link), Verdict::UnderWay(command.value().nonce.clone()));

@@ -1,7 +1,7 @@
 //! The manager's answers as the agent reads them: a poll, a receipt, a report, the doctor's question.
 //!
 //! - An answer means the same in whatever pieces it arrives; one that breaks off is none.
-//! - What is no 2xx is a refusal with its status, and with a code of at most 64 characters.
+//! - What is no 200 is a refusal with its status, and with a code of at most 64 characters.
 //! - A poll brings at most 64 envelopes, each a part of the body as it came; to open one forges nothing.
 //! - `Retry-After` is honoured for 1 to 60 seconds. A `Date` that is taken is the same time to another parser, and
 //!   each date that this one writes is taken.
@@ -77,11 +77,14 @@ impl Calls {
     fn hold(&self, answer: &Answer) {
         for error in self.errors() {
             match error {
-                None => assert!(answer.succeeds()),
-                Some(GatewayError::Failed(_)) => assert!(answer.succeeds(), "a refusal without its status"),
+                None => assert!(answer.status == 200),
+                Some(GatewayError::Failed(_)) => {
+                    assert!(answer.status == 200, "a refusal without its status");
+                }
                 Some(error @ GatewayError::Status { status, code, retry_after }) => {
                     assert!(
-                        !answer.succeeds() && (status, retry_after) == (&answer.status, &answer.retry_after)
+                        answer.status != 200
+                            && (status, retry_after) == (&answer.status, &answer.retry_after)
                     );
                     assert!(code.chars().count() <= 64, "{code:?}");
                     let pause = error.retry_after(Still.wall());
@@ -112,7 +115,7 @@ impl Calls {
     fn fail(&self, answer: &Answer) {
         for error in self.errors() {
             match error {
-                Some(GatewayError::Failed(_)) => assert!(answer.succeeds()),
+                Some(GatewayError::Failed(_)) => assert!(answer.status == 200),
                 Some(GatewayError::Status { status, code, .. }) => {
                     assert_eq!((*status, code.as_str()), (answer.status, ""), "of a body that broke off");
                 }

@@ -13,7 +13,8 @@ use navin_cluster_agent::clock::Clock;
 use navin_cluster_agent::event::{Event, Filed};
 use navin_cluster_agent::folder::{Entry, Folder, Stamp};
 use navin_cluster_agent::inbox::{Answer, Desk, Inbox, Reply};
-use navin_cluster_agent::leadership::{Permit, Tenure};
+use navin_cluster_agent::leadership::Permit;
+use navin_cluster_agent::rules::election::Tenure;
 use navin_cluster_agent::rules::health::Health;
 use navin_cluster_agent::rules::inbox::{STATUS_NAME, Status, is_cut_off, is_receipt, receipt_name};
 use navin_cluster_agent::rules::json::{MAX_ENVELOPE_BYTES, parse};
@@ -176,8 +177,7 @@ impl Held {
     fn put(&self, name: &str, bytes: &[u8]) {
         let mut files = self.lock();
         let at = (i64::try_from(files.len()).unwrap_or(i64::MAX), 0);
-        let size = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
-        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size };
+        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size: bytes.len() };
         files.insert(
             name.to_owned(),
             (Entry { name: name.to_owned(), stamp, unreadable: None }, bytes.to_vec()),
@@ -206,7 +206,7 @@ impl Folder for Held {
         self.lock().get(name).map(|(entry, _)| entry.clone())
     }
 
-    fn read(&self, entry: &Entry, _: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, entry: &Entry, _: usize) -> io::Result<Option<Vec<u8>>> {
         Ok(self.lock().get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
     }
 

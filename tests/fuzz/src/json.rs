@@ -33,7 +33,9 @@ pub fn check(bytes: &[u8]) {
     }
     let theirs = Tree::read(bytes);
     let reasons = |depth: usize, numbers: bool| {
-        let Some(tree) = &theirs else { return vec![JsonError::Syntax, JsonError::NotUtf8] };
+        let Some(tree) = &theirs else {
+            return vec![JsonError::Syntax, JsonError::CutOff, JsonError::NotUtf8];
+        };
         [
             (tree.has_duplicates(), JsonError::DuplicateMember),
             (tree.depth() > depth, JsonError::TooDeep),

@@ -85,5 +85,5 @@ fn hex(bytes: &[u8]) -> String {
 fn trust(pem: &str, config: &Value) -> Trust {
     let ring = KeyRing::from_pem(pem).expect("a key ring");
     let config = Configuration::open(config.to_string().as_bytes(), &ring).expect("a configuration");
-    Trust { ring, config }
+    Trust { ring, config: config.into_value() }
 }

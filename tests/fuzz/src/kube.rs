@@ -58,7 +58,7 @@ fn one(answer: &Answer, arrival: Arrival) {
         }
         Err(error) => is_of(error, answer),
     }
-    assert_eq!(lease::get(&kube).ok(), got.clone().ok());
+    assert_eq!(lease::get(&kube).ok().flatten(), got.clone().ok());
     assert_eq!(state::get(&kube).ok().flatten(), got.clone().ok());
     assert_eq!(inventory::cluster_uid(&kube).as_deref(), got.as_ref().ok().and_then(Object::uid));
     let name = ComponentName::parse("ingress").expect("a name");

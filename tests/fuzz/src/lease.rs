@@ -5,9 +5,10 @@
 //! - A number of transitions that is written fits into the API's, and is another than what was read.
 //! - A hold of our own is given up where the Lease is another's, and is never renewed after two thirds of its term.
 
-use navin_cluster_agent::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer};
+use navin_cluster_agent::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, Tenure};
 use navin_cluster_agent::rules::json::parse_foreign;
 use serde_json::Value;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Larger than any text here.
@@ -28,7 +29,7 @@ fn taken(lease: &Value, record: &LeaseRecord, me: &Candidate) {
     let told = lease.pointer("/spec/leaseDurationSeconds").and_then(Value::as_u64).unwrap_or(0);
     let term = TERM.max(Duration::from_secs(told.min(300)));
     let free = record.holder.is_empty() || record.holder == me.holder;
-    let mut observer = Observer::new();
+    let mut observer = Observer::default();
     observer.observe(Some(record.clone()), Duration::from_secs(100));
     for passed in [0, 1, 14, 15, 299, 300, 100_000] {
         let passed = Duration::from_secs(passed);
@@ -47,8 +48,15 @@ fn taken(lease: &Value, record: &LeaseRecord, me: &Candidate) {
 
 fn held(record: &LeaseRecord, me: &Candidate) {
     let (sent, s) = (Duration::from_secs(100), Duration::from_secs);
-    let hold = Hold { uid: record.uid.clone(), transitions: record.transitions, renewed: sent };
-    let mut observer = Observer::new();
+    let tenure = Tenure {
+        holder: me.holder.clone(),
+        transitions: record.transitions,
+        lease_uid: record.uid.clone(),
+        first_start: false,
+        since: sent,
+    };
+    let hold = Hold { tenure: Arc::new(tenure), renewed: sent };
+    let mut observer = Observer::default();
     observer.observe(Some(record.clone()), sent);
     for (passed, ours) in
         [(0, Action::Wait(s(5))), (5, Action::Renew), (9, Action::Renew), (10, Action::StepDown)]

@@ -7,9 +7,8 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use navin_cluster_agent::http::{
-    HttpsClient, TlsFiles, check_issued, check_issuers, check_key_pair, first_certificate,
+    HttpsClient, TlsFiles, check_issued, check_issuers, check_key_pair, not_after,
 };
-use navin_cluster_agent::rules::certificate::not_after;
 use std::time::Duration;
 use x509_parser::prelude::{FromDer, X509Certificate};
 
@@ -21,7 +20,6 @@ pub fn check(bytes: &[u8]) {
     files(bytes);
     // SEQUENCE: what every certificate and key begins with.
     if bytes.first() == Some(&0x30) {
-        end(bytes);
         let block = |label| {
             let body = STANDARD.encode(bytes);
             format!("-----BEGIN {label}-----\n{body}\n-----END {label}-----\n").into_bytes()
@@ -29,6 +27,7 @@ pub fn check(bytes: &[u8]) {
         for label in ["CERTIFICATE", "PRIVATE KEY", "RSA PRIVATE KEY", "EC PRIVATE KEY"] {
             files(&block(label));
         }
+        end(bytes, &block("CERTIFICATE"));
     }
 }
 
@@ -46,9 +45,7 @@ fn files(pem: &[u8]) {
         }
         Err((file, why)) => assert!(["tls.crt", "tls.key"].contains(&file) && !why.is_empty()),
     }
-    if let Some(der) = first_certificate(pem) {
-        end(&der);
-    }
+    assert!(issuers.is_ok() || not_after(ISSUER, pem).is_none(), "an end by issuers that cannot be read");
     for now in [0, 1_796_040_000, u64::MAX] {
         let now = Duration::from_secs(now);
         let verdicts = [check_issued(pem, ISSUER, now), check_issued(pem, pem, now)];
@@ -62,8 +59,8 @@ fn client(ca: &[u8], client: Option<(&[u8], &[u8])>) -> Result<HttpsClient, Stri
 }
 
 /// When a certificate ends.
-fn end(der: &[u8]) {
-    let Some(ours) = not_after(der) else { return };
+fn end(der: &[u8], chain: &[u8]) {
+    let Some(ours) = not_after(chain, ISSUER) else { return };
     if let Ok((_, certificate)) = X509Certificate::from_der(der) {
         assert_eq!(ours.as_second(), certificate.validity().not_after.timestamp());
     }

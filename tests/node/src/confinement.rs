@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-/// No capability, no new privileges, system calls filtered, not root, and nothing to write but the inbox.
+/// No capability, no new privileges, system calls filtered, not root, and nothing to write but the inbox and the run folder.
 pub(crate) fn process(site: &Site) -> String {
     for pod in site.two_ready() {
         let process = process_of(&pod);
@@ -38,7 +38,8 @@ pub(crate) fn process(site: &Site) -> String {
                 writable.push(fields[1].to_owned());
             }
         }
-        assert_eq!(writable, ["/var/lib/navin/inbox"], "writable in {}", name(&pod));
+        writable.sort_unstable();
+        assert_eq!(writable, ["/var/lib/navin/inbox", "/var/lib/navin/run"], "writable in {}", name(&pod));
         // Even root is told so.
         for path in ["root/new", "root/navin-cluster-agent"] {
             let refused =
@@ -50,7 +51,8 @@ pub(crate) fn process(site: &Site) -> String {
             );
         }
     }
-    "capabilities 0, NoNewPrivs 1, Seccomp 2, uid 65532, only the inbox is writable".to_owned()
+    "capabilities 0, NoNewPrivs 1, Seccomp 2, uid 65532, only the inbox and the run folder are writable"
+        .to_owned()
 }
 
 /// Whether the agent's user may, by the modes of a file (`/etc/hosts` is mounted to be written by root).

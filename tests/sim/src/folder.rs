@@ -156,7 +156,7 @@ impl Inner {
             (1, self.inodes)
         });
         let tick = (now / TICK).cast_signed();
-        let stamp = Stamp { modified: (tick, 0), changed: (tick, 0), file, size: bytes.len() as u64 };
+        let stamp = Stamp { modified: (tick, 0), changed: (tick, 0), file, size: bytes.len() };
         let unreadable = (what == Some(What::Link)).then_some("not a regular file");
         self.files.insert(name.to_owned(), Held { bytes, stamp, unreadable, what, changed: now });
         self.hint();
@@ -211,12 +211,11 @@ impl Folder for Volume {
         self.pile.lock().files.get_key_value(name).map(entry)
     }
 
-    fn read(&self, seen: &Entry, limit: u64) -> io::Result<Option<Vec<u8>>> {
+    fn read(&self, seen: &Entry, limit: usize) -> io::Result<Option<Vec<u8>>> {
         let inner = self.pile.lock();
         let Some(held) = inner.files.get(&seen.name).filter(|held| held.stamp == seen.stamp) else {
             return Ok(None);
         };
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         Ok(held.unreadable.is_none().then(|| held.bytes.iter().copied().take(limit).collect()))
     }
 

@@ -13,7 +13,6 @@ use navin_cluster_agent::notices::{Crier, Notices};
 use navin_cluster_agent::outbox::{Outbox, Queue};
 use navin_cluster_agent::poll::{Polled, Poller};
 use navin_cluster_agent::reporter::Reporter;
-use navin_cluster_agent::rules::messages::Source;
 use navin_cluster_agent::watch::Watcher;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -89,7 +88,7 @@ pub(crate) fn poll_on(
                 Polled::Pause(pause) => port.sleep(pause),
                 Polled::Commands(envelopes) => {
                     let (taken, wait) = sync_channel(0);
-                    let event = Event::Delivered { envelopes, source: Source::Gateway, taken };
+                    let event = Event::Delivered { envelopes, taken };
                     if poller.leader.send(event).is_ok() {
                         port.wait(IDLE, || wait.try_recv() == Err(TryRecvError::Disconnected));
                     }
@@ -116,7 +115,7 @@ pub(crate) fn report_on(
     move || {
         while !port.dead() {
             let pause = reporter.step();
-            port.wait(pause, || board.news());
+            port.wait(pause, || board.shown.news());
         }
     }
 }
