@@ -4,11 +4,10 @@
 use super::*;
 use crate::cli::start_logging;
 use crate::clock::HandClock;
-use crate::rules::vectors::{sign, test_pem};
+use crate::rules::vectors::{configuration, test_pem};
 use jiff::Timestamp;
 use navin_test_support::{Launch, Process, RunFolder, until};
 use rcgen::{CertificateParams, KeyPair};
-use serde_json::json;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -79,15 +78,10 @@ impl Clock for Panicking {
 fn prepare(folder: &Path) -> Vec<String> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap().pem();
-    let config = sign(&json!({
-        "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
-        "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://127.0.0.1:1",
-        "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
-    }));
     let token = "CaNaRy7x".repeat(8);
     for (name, text) in [
         ("manager.pem", test_pem()),
-        ("config.json", config.to_string()),
+        ("config.json", configuration("https://127.0.0.1:1").to_string()),
         ("ca.crt", certificate.clone()),
         ("tls.crt", certificate),
         ("tls.key", key.serialize_pem()),
