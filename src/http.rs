@@ -11,12 +11,13 @@ mod tests;
 
 pub use pem::{check_issued, check_issuers, check_key_pair, not_after};
 
+use crate::threads::Slot;
 use crate::token::TokenFile;
 use limited::Limited;
 use pem::{certificates, client_certificate};
 use std::io::{self, Read};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
 
@@ -119,25 +120,11 @@ pub trait Http: Send + Sync {
 }
 
 /// A client that another can take the place of, while calls of the former go on to their end.
-pub struct Switch(Mutex<Arc<dyn Http>>);
-
-impl Switch {
-    /// Begins with this client.
-    #[must_use]
-    pub fn new(http: Arc<dyn Http>) -> Self {
-        Self(Mutex::new(http))
-    }
-
-    /// Every call from now on goes to `http`.
-    pub fn set(&self, http: Arc<dyn Http>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = http;
-    }
-}
+pub type Switch = Slot<dyn Http>;
 
 impl Http for Switch {
     fn send(&self, request: &Request) -> Result<Response, HttpError> {
-        let http = Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        http.send(request)
+        self.get().send(request)
     }
 }
 

@@ -6,10 +6,10 @@ use crate::rules::config::Configuration;
 use crate::rules::envelope::KeyRing;
 use crate::rules::names::format_time;
 use crate::rules::verdict::Trust;
+use crate::threads::Slot;
 use jiff::Timestamp;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Where the Secret is mounted.
 pub const DEFAULT_DIR: &str = "/etc/navin/identity";
@@ -109,26 +109,7 @@ impl Identity {
 }
 
 /// The identity in use; another takes its place while the process runs.
-pub struct Current(Mutex<Arc<Identity>>);
-
-impl Current {
-    /// Begins with this one.
-    #[must_use]
-    pub fn new(identity: Arc<Identity>) -> Self {
-        Self(Mutex::new(identity))
-    }
-
-    /// The one in use now.
-    #[must_use]
-    pub fn get(&self) -> Arc<Identity> {
-        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// From now on this one.
-    pub fn set(&self, identity: Arc<Identity>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = identity;
-    }
-}
+pub type Current = Slot<Identity>;
 
 /// SHA-256 over the five files as they are, readable or not: what changes when one of them does.
 #[must_use]

@@ -19,25 +19,11 @@
 
 // No panic from outside; a new variant of ours is sorted by hand; clock, threads, files and environment have one
 // place each (clippy.toml). Tests may do what they like.
-#![cfg_attr(
-    not(test),
-    deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::unreachable,
-        clippy::todo,
-        clippy::indexing_slicing,
-        clippy::string_slice,
-        clippy::as_conversions,
-        clippy::arithmetic_side_effects,
-        clippy::wildcard_enum_match_arm,
-        clippy::exit,
-        clippy::print_stdout,
-        clippy::print_stderr,
-        clippy::disallowed_methods
-    )
-)]
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::todo, clippy::indexing_slicing, clippy::string_slice))]
+#![cfg_attr(not(test), deny(clippy::as_conversions, clippy::arithmetic_side_effects))]
+#![cfg_attr(not(test), deny(clippy::wildcard_enum_match_arm, clippy::exit, clippy::print_stdout))]
+#![cfg_attr(not(test), deny(clippy::print_stderr, clippy::disallowed_methods))]
 
 mod agent;
 pub mod board;

@@ -4,7 +4,7 @@
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
@@ -72,10 +72,31 @@ impl<T> Shared<T> {
     }
 }
 
+/// What is in use now, and another may take the place of; whoever uses the former goes on to the end with it.
+pub struct Slot<T: ?Sized>(Mutex<Arc<T>>);
+
+impl<T: ?Sized> Slot<T> {
+    /// Begins with this one.
+    #[must_use]
+    pub fn new(first: Arc<T>) -> Self {
+        Self(Mutex::new(first))
+    }
+
+    /// The one in use now.
+    #[must_use]
+    pub fn get(&self) -> Arc<T> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// From now on this one.
+    pub fn set(&self, next: Arc<T>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[test]
     fn a_wait_ends_with_what_was_told_since_the_last_look_and_lasts_its_time_without() {

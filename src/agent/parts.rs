@@ -146,10 +146,8 @@ impl<'a> Parts<'a> {
 
     pub(super) fn elector(&self) -> Result<Elector, Fatal> {
         // Two replicas of one name must not take each other for themselves.
-        let uid = match &self.options.pod_uid {
-            Some(uid) => uid.clone(),
-            None => unpredictable().map_err(|e| Fatal::new(Exit::System, e))?,
-        };
+        let uid = self.options.pod_uid.clone().map_or_else(unpredictable, Ok);
+        let uid = uid.map_err(|e| Fatal::new(Exit::System, e))?;
         let pulse = self.pulse("lease", longest_call(&self.identity));
         Ok(Elector::new(
             self.kube(&pulse)?,

@@ -59,6 +59,11 @@ impl Arguments {
         }
     }
 
+    /// The value of `name`, or else the default.
+    pub(super) fn option_or(&mut self, name: &'static str, default: &str) -> Result<String, UsageError> {
+        Ok(self.option(name)?.unwrap_or_else(|| default.to_owned()))
+    }
+
     /// That nothing is left.
     pub(super) fn end(self) -> Result<(), UsageError> {
         self.0.into_iter().next().map_or(Ok(()), |argument| Err(UsageError::Unexpected(argument)))

@@ -5,6 +5,7 @@ use super::run::{environment, kube_access, mounted_namespace};
 use super::{Arguments, Exit, Fatal, print, print_bytes, version};
 use crate::clock;
 use crate::doctor::{Examination, Options};
+use crate::identity::DEFAULT_DIR;
 use std::path::PathBuf;
 
 const HELP: &str = "\
@@ -32,8 +33,8 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     if arguments.help() {
         return print(HELP);
     }
-    let identity_dir = arguments.option("--identity-dir")?;
-    let run_dir = arguments.option("--run-dir")?;
+    let identity_dir = arguments.option_or("--identity-dir", DEFAULT_DIR)?;
+    let run_dir = arguments.option_or("--run-dir", RUN_DIR)?;
     let json = match arguments.option("-o")?.as_deref() {
         None => false,
         Some("json") => true,
@@ -46,10 +47,10 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     };
     arguments.end()?;
     let examination = Examination::of(&Options {
-        identity_dir: PathBuf::from(identity_dir.unwrap_or_else(|| crate::identity::DEFAULT_DIR.to_owned())),
+        identity_dir: PathBuf::from(identity_dir),
         kube,
         pod_namespace: environment("POD_NAMESPACE").or_else(mounted_namespace),
-        run_dir: PathBuf::from(run_dir.unwrap_or_else(|| RUN_DIR.to_owned())),
+        run_dir: PathBuf::from(run_dir),
     });
     let now = clock::now();
     if bundle {

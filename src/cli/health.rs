@@ -24,7 +24,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     if arguments.help() {
         return print(HELP);
     }
-    let dir = arguments.option("--run-dir")?.unwrap_or_else(|| RUN_DIR.to_owned());
+    let dir = arguments.option_or("--run-dir", RUN_DIR)?;
     arguments.end()?;
     let line = heartbeat::look(Path::new(&dir)).map_err(|why| Fatal::new(Exit::Refused, why))?;
     print(&format!("{line}\n"))

@@ -3,6 +3,7 @@
 use super::{Arguments, Exit, Fatal, print};
 use crate::agent::{self, KubeAccess, Options};
 use crate::clock;
+use crate::identity::DEFAULT_DIR;
 use crate::rules::config::GatewayUrl;
 use std::path::PathBuf;
 
@@ -42,7 +43,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     if arguments.help() {
         return print(HELP);
     }
-    let identity_dir = arguments.option("--identity-dir")?;
+    let identity_dir = arguments.option_or("--identity-dir", DEFAULT_DIR)?;
     let kube = kube_access(&mut arguments);
     let inbox = arguments.option("--inbox")?;
     let run_dir = arguments.option("--run-dir")?;
@@ -50,7 +51,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     let kube = kube?;
     start_logging();
     agent::run(&Options {
-        identity_dir: PathBuf::from(identity_dir.unwrap_or_else(|| crate::identity::DEFAULT_DIR.to_owned())),
+        identity_dir: PathBuf::from(identity_dir),
         kube,
         pod_name: environment("POD_NAME").or_else(|| environment("HOSTNAME")),
         pod_uid: environment("POD_UID"),

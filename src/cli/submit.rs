@@ -72,7 +72,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     if arguments.help() {
         return print(HELP);
     }
-    let dir = arguments.option("--inbox")?.unwrap_or_else(|| DEFAULT_DIR.to_owned());
+    let dir = arguments.option_or("--inbox", DEFAULT_DIR)?;
     let wait = match arguments.option("--wait-s")? {
         None => WAIT_S,
         Some(text) => {

@@ -31,7 +31,7 @@ pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {
     if arguments.help() {
         return print(HELP);
     }
-    let dir = arguments.option("--identity-dir")?.unwrap_or_else(|| DEFAULT_DIR.to_owned());
+    let dir = arguments.option_or("--identity-dir", DEFAULT_DIR)?;
     let at = match arguments.option("--at")? {
         Some(text) => parse_time(&text).ok_or_else(|| {
             Fatal::new(Exit::Usage, format!("--at {text}: expected a time such as 2026-01-31T12:00:00Z"))

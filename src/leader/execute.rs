@@ -117,9 +117,7 @@ impl Leader {
             if matches!(&task.kind, Kind::Inventory { asked, .. } if asked.as_ref().is_some_and(waits)) {
                 let stamp = self.world.stamp(task.source);
                 let receipt = Receipt::succeeded(&stamp, task.command.value(), result.clone());
-                let inventory = Some(Arc::clone(whole));
-                task.ended = Some(Ended { receipt, effect: Effect::None, inventory });
-                task.due = Duration::ZERO;
+                finish(task, receipt, Effect::None, Some(Arc::clone(whole)));
             }
         }
     }
@@ -137,7 +135,7 @@ fn plan(world: &World, key: usize, task: &mut Task) -> Option<Planned<usize>> {
             if let Some(Failure { reason, message }) = limit.passed(wall, at, NOT_IN_TIME) {
                 let (stamp, command) = (world.stamp(task.source), task.command.value());
                 let receipt = Receipt::failed(&stamp, command, reason, &message);
-                finish(task, receipt, Effect::None);
+                finish(task, receipt, Effect::None, None);
             } else {
                 task.due = at.saturating_add(limit.rest(wall, at));
                 asked.get_or_insert_with(|| world.board.ask_inventory());
@@ -196,11 +194,11 @@ fn end(world: &World, task: &mut Task, ending: Ending) {
         }
         Ending::Failed { reason, message, .. } => Receipt::failed(&stamp, command, reason, &message),
     };
-    finish(task, receipt, effect);
+    finish(task, receipt, effect, None);
 }
 
-fn finish(task: &mut Task, receipt: Receipt, effect: Effect) {
-    task.ended = Some(Ended { receipt, effect, inventory: None });
+fn finish(task: &mut Task, receipt: Receipt, effect: Effect, inventory: Option<Arc<Value>>) {
+    task.ended = Some(Ended { receipt, effect, inventory });
     task.due = Duration::ZERO;
 }
 

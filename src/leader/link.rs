@@ -9,6 +9,9 @@ use crate::rules::link::{HAND_OVER_AFTER, Link};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// The link is not judged sooner again for the sake of a change that is due.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
 /// What the leader knows of the link; it outlasts a takeover that is done again.
 #[derive(Default)]
 pub(super) struct Watched {
@@ -57,7 +60,7 @@ impl Leader {
             |offline_since| offline_since.saturating_add(HAND_OVER_AFTER),
         );
         // Not at once again: an answer to a request of before changes the link without a change of `since`.
-        watched.look_at = next.max(now.saturating_add(Duration::from_millis(100)));
+        watched.look_at = next.max(now.saturating_add(LOOK_AGAIN));
         match watched.offline_since {
             Some(since) if now.saturating_sub(since) >= HAND_OVER_AFTER => Err(Stop::HandOver),
             Some(_) | None => Ok(()),

@@ -9,7 +9,6 @@ use crate::kube::{KubeError, Object, state as configmap};
 use crate::notices::About;
 use crate::rules::election::Tenure;
 use crate::rules::messages::{Command, Receipt};
-use crate::rules::names::Nonce;
 use crate::rules::state::{Effect, State, StateError};
 use crate::rules::verdict;
 use std::sync::Arc;
@@ -38,8 +37,7 @@ impl Leader {
         store.commit(world, tenure, next)?;
 
         let now = world.clock.monotonic();
-        let (tasks, broken) = recovered(world, store.state(), now);
-        end_broken(world, tenure, &mut store, broken)?;
+        let tasks = recover(world, tenure, &mut store, now)?;
         for (_, receipt) in store.state().waiting_receipts() {
             world.outbox.push(receipt.clone());
         }
@@ -66,27 +64,11 @@ impl Leader {
     }
 }
 
-/// Records the outcome of commands whose envelopes do not verify any more, after a key was withdrawn, or are not
-/// their record's: they are not gone on with, and nobody waits for them.
-fn end_broken(
-    world: &World,
-    tenure: &Tenure,
-    store: &mut Store,
-    broken: Vec<(Nonce, Receipt)>,
-) -> Result<(), Stop> {
+/// The commands that a former leader accepted; each envelope is verified again before it is used. Those that do not
+/// verify any more, after a key was withdrawn, or are not their record's, are ended: nobody waits for them.
+fn recover(world: &World, tenure: &Tenure, store: &mut Store, now: Duration) -> Result<Vec<Task>, Stop> {
+    let (mut tasks, state) = (Vec::new(), store.shared());
     let mut next = store.state().clone();
-    for (nonce, receipt) in broken {
-        if let Err(error) = next.finish(&nonce, receipt, Effect::None) {
-            log::error!("not recorded nonce={nonce} error={error}");
-        }
-    }
-    store.commit(world, tenure, next)
-}
-
-/// The commands that a former leader accepted; each envelope is verified again before it is used. Those
-/// that do not verify come back with their receipts.
-fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(Nonce, Receipt)>) {
-    let (mut tasks, mut broken) = (Vec::new(), Vec::new());
     for (nonce, record, envelope) in state.accepted() {
         let is_its = |command: &Command| command.nonce == *nonce && command.command_id == record.command_id;
         match verdict::reverify(envelope, &world.trust, is_its) {
@@ -101,11 +83,15 @@ fn recovered(world: &World, state: &State, now: Duration) -> (Vec<Task>, Vec<(No
             Err(refusal) => {
                 log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());
                 let ids = (record.command_id.clone(), nonce.clone());
-                broken.push((nonce.clone(), Receipt::broken(&world.stamp(record.source), ids, refusal)));
+                let receipt = Receipt::broken(&world.stamp(record.source), ids, refusal);
+                if let Err(error) = next.finish(nonce, receipt, Effect::None) {
+                    log::error!("not recorded nonce={nonce} error={error}");
+                }
             }
         }
     }
-    (tasks, broken)
+    store.commit(world, tenure, next)?;
+    Ok(tasks)
 }
 
 /// Reads the state, or makes it in two steps where there is none that can be read.

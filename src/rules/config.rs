@@ -3,7 +3,7 @@
 use super::envelope::{self, Fault, KeyRing, Verified};
 use super::form::{FormError, Members};
 use super::json::{MAX_ENVELOPE_BYTES, MAX_NUMBER};
-use super::names::{IdentityId, Label};
+use super::names::{IdentityId, Label, MAX_LABEL};
 use jiff::Timestamp;
 use serde_json::Value;
 use std::fmt;
@@ -159,7 +159,7 @@ impl fmt::Display for GatewayUrl {
 /// A DNS name or an IPv4 address in the usual four parts: what ends in a number is one.
 fn is_host(text: &str) -> bool {
     let labels = text.split('.').all(|label| {
-        (1..=63).contains(&label.len())
+        (1..=MAX_LABEL).contains(&label.len())
             && !label.starts_with('-')
             && !label.ends_with('-')
             && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')

@@ -10,7 +10,7 @@ use super::messages::{Command, Reason, Refusal};
 use super::names::{CommandId, KeyId, Nonce};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::fmt;
 
 mod keys;
@@ -142,7 +142,7 @@ pub(super) fn open<T>(
     if !keys::verifies(key, json::canonical(parts.payload).as_bytes(), &parts.signature) {
         return Err(reject(Fault::Signature));
     }
-    Ok(Verified { value, envelope: parts.to_value() })
+    Ok(Verified { value, envelope: document })
 }
 
 /// The parts of an envelope, in the right form.
@@ -166,14 +166,6 @@ impl<'v> Parts<'v> {
             }
             Some(_) | None => Err(expected("signature", "64 bytes in standard base64")),
         }
-    }
-
-    fn to_value(&self) -> Value {
-        json!({
-            "payload": self.payload,
-            "key_id": self.key_id.as_str(),
-            "signature": STANDARD.encode(&self.signature),
-        })
     }
 }
 

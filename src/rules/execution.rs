@@ -207,8 +207,7 @@ impl Execution {
 
     fn accepted(&mut self, write: &Write, before: Option<i64>, object: &Object, at: Duration) -> Step {
         match write {
-            Write::Create(_) => self.applied(object, true, object.generation()),
-            Write::Replace(_) => {
+            Write::Create(_) | Write::Replace(_) => {
                 let changed = before != Some(object.generation());
                 self.applied(object, changed, object.generation())
             }

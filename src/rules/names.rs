@@ -5,6 +5,7 @@ use super::json::MAX_NUMBER;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 pub mod time;
 
@@ -146,14 +147,21 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
 }
 
+/// Longest RFC 1123 label, in characters.
+pub const MAX_LABEL: usize = 63;
+/// Longest component name, in characters.
+const MAX_SUBDOMAIN: usize = 253;
+/// Shortest and longest nonce, in characters.
+const NONCE: RangeInclusive<usize> = 22..=64;
+
 /// RFC 1123 label: 1 to 63 of `a-z 0-9 -`, no hyphen at either end.
 fn is_label(text: &str) -> bool {
-    text.len() <= 63 && is_dashed(text)
+    text.len() <= MAX_LABEL && is_dashed(text)
 }
 
 /// RFC 1123 subdomain as Kubernetes checks it: at most 253 characters, parts of any length.
 fn is_subdomain(text: &str) -> bool {
-    text.len() <= 253 && text.split('.').all(is_dashed)
+    text.len() <= MAX_SUBDOMAIN && text.split('.').all(is_dashed)
 }
 
 fn is_dashed(text: &str) -> bool {
@@ -164,7 +172,7 @@ fn is_dashed(text: &str) -> bool {
 }
 
 fn is_nonce(text: &str) -> bool {
-    (22..=64).contains(&text.len())
+    NONCE.contains(&text.len())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
 }
 

@@ -141,22 +141,6 @@ pub struct Mark {
     pub forget_after: Timestamp,
 }
 
-impl Mark {
-    /// What `command` leaves behind.
-    #[must_use]
-    pub fn of(command: &Command, max_validity_s: u64) -> Self {
-        Self { sequence: command.sequence.get(), forget_after: command.forget_after(max_validity_s) }
-    }
-
-    /// A mark never falls, and never goes sooner.
-    fn over(self, before: Option<Self>) -> Self {
-        before.map_or(self, |before| Self {
-            sequence: self.sequence.max(before.sequence),
-            forget_after: self.forget_after.max(before.forget_after),
-        })
-    }
-}
-
 /// How much there is of what, for the report. CONTRACT section 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Counts {

@@ -104,15 +104,10 @@ fn wanted(world: &World, state: &State, name: &ComponentName) -> Result<Option<W
         return Ok(None);
     };
     let is_its = |command: &Command| command.sequence.get() == desired.sequence;
-    match verdict::reverify(&desired.envelope, &world.trust, is_its) {
-        Ok(accepted) => match Wanted::of(accepted, name) {
-            Some(wanted) => Ok(Some(wanted)),
-            None => Err("its envelope is of another command: left as it is".to_owned()),
-        },
-        Err(refusal) => {
-            Err(format!("its envelope does not verify ({}): left as it is", refusal.reason.as_str()))
-        }
-    }
+    let accepted = verdict::reverify(&desired.envelope, &world.trust, is_its)
+        .map_err(|refusal| format!("its envelope does not verify ({}): left as it is", refusal.reason))?;
+    let wanted = Wanted::of(accepted, name);
+    wanted.map(Some).ok_or_else(|| "its envelope is of another command: left as it is".to_owned())
 }
 
 impl Kept {

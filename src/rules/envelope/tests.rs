@@ -3,6 +3,7 @@
 
 use super::*;
 use crate::rules::vectors;
+use serde_json::json;
 
 fn hex(text: &Value) -> Vec<u8> {
     let text = text.as_str().unwrap();

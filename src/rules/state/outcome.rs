@@ -20,6 +20,22 @@ pub enum Effect {
     FailedAbsent(ComponentName, Mark),
 }
 
+impl Mark {
+    /// What `command` leaves behind.
+    #[must_use]
+    pub fn of(command: &Command, max_validity_s: u64) -> Self {
+        Self { sequence: command.sequence.get(), forget_after: command.forget_after(max_validity_s) }
+    }
+
+    /// A mark never falls, and never goes sooner.
+    fn over(self, before: Option<Self>) -> Self {
+        before.map_or(self, |before| Self {
+            sequence: self.sequence.max(before.sequence),
+            forget_after: self.forget_after.max(before.forget_after),
+        })
+    }
+}
+
 /// Why a record was not made or changed: the first outcome of a nonce stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordError {
