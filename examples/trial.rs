@@ -4,6 +4,7 @@
 //! while the leader is killed every few seconds; in the end every command has its one outcome, and the
 //! cluster shows what the newest of each name asked for. Exit 1 on any difference.
 
+#[path = "support/commands.rs"]
 mod commands;
 
 use commands::{BOUND, Queued, compare, leader, queue};

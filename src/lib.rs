@@ -1,7 +1,8 @@
 //! The Navin cluster agent, in reading order.
 //!
 //! 1. [`rules`]: decisions. No I/O, no clock, no thread, no log.
-//! 2. The seam to the world: [`http`], [`clock`], [`files`]; [`heartbeat`], by which a thread is heard there.
+//! 2. The seam to the world: [`http`], [`clock`], [`files`], the private `token`; `threads`, and
+//!    [`heartbeat`], by which one is heard there.
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
 //! 5. [`event`] and [`leader`]: what wakes the one writer, and the writer.

@@ -119,10 +119,7 @@ mod tests {
     use crate::gateway::Contact;
     use crate::http::{Http, HttpError, Request, Response};
     use crate::identity::Identity;
-    use crate::rules::config::Configuration;
-    use crate::rules::envelope::KeyRing;
-    use crate::rules::vectors::{sign, test_pem};
-    use crate::rules::verdict::Trust;
+    use crate::rules::vectors::trust;
     use serde_json::json;
     use std::io::Cursor;
 
@@ -139,13 +136,6 @@ mod tests {
 
     /// How many polls ten seconds see, and how many commands.
     fn ten_seconds(of: AtOnce) -> (usize, usize) {
-        let ring = KeyRing::from_pem(&test_pem()).unwrap();
-        let config = sign(&json!({
-            "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
-            "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
-            "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
-        }));
-        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
         let clock = Arc::new(HandClock::default());
         let contact = Arc::new(Contact::default());
         let mut poller = Poller {
@@ -153,7 +143,7 @@ mod tests {
             clock: clock.clone(),
             permit: Arc::default(),
             leader: sync_channel(1).0,
-            identity: Arc::new(Current::new(Arc::new(Identity::of(Trust { ring, config })))),
+            identity: Arc::new(Current::new(Arc::new(Identity::of(trust())))),
             backoff: Backoff::default(),
             said: Said::default(),
             paid_until: Duration::ZERO,

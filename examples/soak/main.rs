@@ -6,7 +6,7 @@
 //! A line a minute; in the end every command has its one outcome, the cluster shows them, and the one that
 //! lived through it all takes no more memory, threads and files than after a quarter of the time. Else exit 1.
 
-#[path = "../commands/mod.rs"]
+#[path = "../support/commands.rs"]
 mod commands;
 mod memory;
 mod trouble;

@@ -10,6 +10,9 @@ const BURST: Duration = Duration::from_secs(30);
 /// Callers that are forgotten only once there are more: looking through them costs time.
 const KEPT: usize = 1024;
 
+/// Most connections that one token keeps, and the tokens of one tenant: others end with their answer.
+const MAX_KEPT: [usize; 2] = [64, 128];
+
 /// What each caller has open, and how far it is ahead of its rate.
 pub(crate) struct Limits {
     most: usize,
@@ -99,6 +102,25 @@ impl Drop for Place {
         if let Some(caller) = callers.of.get_mut(&self.caller) {
             caller.open = caller.open.saturating_sub(1);
         }
+    }
+}
+
+/// The connections that operators keep.
+pub(crate) struct Kept {
+    of_token: Arc<Limits>,
+    of_tenant: Arc<Limits>,
+}
+
+impl Kept {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { of_token: Limits::new(MAX_KEPT[0]), of_tenant: Limits::new(MAX_KEPT[1]) }
+    }
+
+    /// A place for a connection.
+    pub(crate) fn enter(&self, token_id: &str, tenant_id: &str) -> Result<[Place; 2], Busy> {
+        let of_token = self.of_token.enter(&token_id.into())?;
+        Ok([of_token, self.of_tenant.enter(&tenant_id.into())?])
     }
 }
 

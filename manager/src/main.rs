@@ -1,9 +1,18 @@
 //! `navin-manager`: identities, signed commands, the agents' gateway, audit.
 //!
-//! In reading order: [`cli`] says what can be asked for and [`run`] does it; [`keys`],
-//! [`authority`] and [`signing`] hold the manager's keys; [`store`] is all that must outlive the
-//! process; [`issue`] makes commands and identities; [`rest`] speaks to operators, [`gateway`] to
-//! agents, both over the connections of [`serve`]. [`operator`] is the REST API's command line.
+//! In reading order:
+//!
+//! 1. [`cli`] says what can be asked for, [`run`] does it, and [`failure`] is how it ends; [`operator`] is the REST
+//!    API's command line.
+//! 2. [`keys`], [`authority`] and [`signing`] hold the manager's keys, by [`files`]; [`issue`] makes commands and
+//!    identities.
+//! 3. [`store`] is all that must outlive the process, by the [`clock`]; [`app`] what the handlers share; [`background`]
+//!    what goes on beside them.
+//! 4. [`serve`] takes the connections of both ports, over [`tls`]: those of [`newcomers`], and of a [`peer`] that has
+//!    called, within [`limits`], [`open_files`], and the [`room`] for what is sent; until [`stop`].
+//! 5. [`gateway`] speaks to agents: [`wake`] ends a poll's wait, [`delivered`] is what it brought, [`instance`] which
+//!    gateways live, [`contacts`] when an agent was heard.
+//! 6. [`rest`] speaks to operators, and [`import`] looks at a cluster for them; both ports take and give [`http`] bodies.
 
 mod app;
 mod authority;
@@ -11,6 +20,7 @@ mod background;
 mod cli;
 mod clock;
 mod contacts;
+mod delivered;
 mod failure;
 mod files;
 mod gateway;
@@ -23,6 +33,7 @@ mod limits;
 mod newcomers;
 mod open_files;
 mod operator;
+mod peer;
 mod rest;
 mod room;
 mod run;

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::instance::Instance;
 use crate::issue::{self, Request};
 use crate::keys::{Secrets, ServerKey};
-use crate::limits::Limits;
+use crate::limits::{Kept, Limits};
 use crate::operator::cli::Form;
 use crate::operator::show;
 use crate::serve::{Port, files_of};
@@ -111,7 +111,7 @@ async fn start(
         parsing: Semaphore::new(gateway::PARSING),
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
-        kept: rest::Kept::new(),
+        kept: Kept::new(),
         stop,
     });
     let [renewed, looked, asked, kept] = [(); 4].map(|()| Arc::clone(&app));

@@ -1,13 +1,12 @@
 //! Connections: TLS, the certificate of the other side, limits, the end.
 
 use crate::failure::Failure;
-use crate::gateway::Delivered;
 use crate::keys::ServerKey;
 use crate::limits::{Limits, Place};
 use crate::newcomers::{Newcomer, Newcomers, Progress};
+use crate::peer::Peer;
 use crate::signing::sha256_hex;
 use crate::stop::Stop;
-use crate::store::identities::Identity;
 use crate::tls::{Clients, tls_config};
 use axum::Router;
 use hyper::Request;
@@ -22,10 +21,10 @@ use rustls::server::Acceptor;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{Semaphore, oneshot};
 use tokio_rustls::LazyConfigAcceptor;
 use tokio_rustls::server::TlsStream;
 
@@ -49,9 +48,6 @@ const MAX_NEWCOMERS: usize = 4096;
 /// How long each of them has, though there are too many, before its first message is there.
 const NEWCOMERS_HAVE: Duration = Duration::from_secs(2);
 
-/// How long a first request waits until a connection ends, where there are as many as a port may have.
-const SETTLE_LIMIT: Duration = Duration::from_secs(5);
-
 /// Most bytes of the head of a request.
 const MAX_HEAD_BYTES: usize = 64 * 1024;
 
@@ -66,38 +62,6 @@ const BACKLOG: u32 = 4096;
 
 /// Pause after a connection that the system did not hand over, such as when files run out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Who is at the other end of a connection. Dropped when it ends.
-pub(crate) struct Peer {
-    /// SHA-256 of the client certificate, where there is one.
-    pub(crate) fingerprint: Option<Arc<str>>,
-    /// Whose certificate it is, once that was looked up. It never becomes another's; whether it is
-    /// still good is another question.
-    pub(crate) identity: OnceLock<Identity>,
-    /// The commands that it was given, where it was given any.
-    pub(crate) delivered: OnceLock<Delivered>,
-    /// Until the first request.
-    newcomer: Mutex<Option<Newcomer>>,
-    slots: Arc<Semaphore>,
-    /// From the first request on.
-    slot: OnceLock<OwnedSemaphorePermit>,
-    /// Among those of its operator, once that one was known and where there was a place.
-    pub(crate) operator: OnceLock<[Place; 2]>,
-}
-
-impl Peer {
-    /// Takes the connection for one of the port's, at its first request; until then it may be cut for
-    /// others. False where there are as many as there may be.
-    pub(crate) async fn settle(&self) -> bool {
-        if self.slot.get().is_some() {
-            return true;
-        }
-        let slot = tokio::time::timeout(SETTLE_LIMIT, Arc::clone(&self.slots).acquire_owned()).await;
-        let Ok(Ok(slot)) = slot else { return false };
-        drop(self.newcomer.lock().unwrap_or_else(PoisonError::into_inner).take());
-        self.slot.set(slot).is_ok()
-    }
-}
 
 /// A port that is bound.
 pub(crate) struct Port {
@@ -232,15 +196,7 @@ fn begin(stream: TlsStream<TcpStream>, server: Arc<Server>, newcomer: Newcomer, 
     };
     let service = Calls {
         router: TowerToHyperService::new(server.router.clone()),
-        peer: Arc::new(Peer {
-            fingerprint,
-            identity: OnceLock::new(),
-            delivered: OnceLock::new(),
-            newcomer: Mutex::new(Some(newcomer)),
-            slots: Arc::clone(&server.slots),
-            slot: OnceLock::new(),
-            operator: OnceLock::new(),
-        }),
+        peer: Arc::new(Peer::new(fingerprint, newcomer, &server.slots)),
     };
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -4,11 +4,10 @@
 use super::*;
 use crate::cli::start_logging;
 use crate::clock::HandClock;
-use crate::rules::vectors::{sign, test_pem};
+use crate::rules::vectors::{configuration, test_pem};
 use jiff::Timestamp;
 use navin_test_support::{Launch, Process, RunFolder, until};
 use rcgen::{CertificateParams, KeyPair};
-use serde_json::json;
 use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
@@ -23,7 +22,7 @@ const TEXT: &str = "made to panic";
 const WORKERS: [&str; 10] =
     ["leader", "lease", "watch", "poll", "outbox", "reporter", "identity", "events", "inbox", "heartbeat"];
 
-// OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
+/// OpenAEV-Platform/agent#159: work is dead for good after a panic in its thread, and the agent seems alive.
 #[test]
 fn a_thread_that_panics_or_returns_ends_the_process_with_code_70_and_its_name() {
     let lock: Arc<Mutex<()>> = Arc::default();
@@ -79,15 +78,10 @@ impl Clock for Panicking {
 fn prepare(folder: &Path) -> Vec<String> {
     let key = KeyPair::generate().unwrap();
     let certificate = CertificateParams::new(Vec::new()).unwrap().self_signed(&key).unwrap().pem();
-    let config = sign(&json!({
-        "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
-        "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://127.0.0.1:1",
-        "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
-    }));
     let token = "CaNaRy7x".repeat(8);
     for (name, text) in [
         ("manager.pem", test_pem()),
-        ("config.json", config.to_string()),
+        ("config.json", configuration("https://127.0.0.1:1").to_string()),
         ("ca.crt", certificate.clone()),
         ("tls.crt", certificate),
         ("tls.key", key.serialize_pem()),
@@ -143,7 +137,7 @@ fn a_process_whose_thread_panics() {
     std::process::exit(fatal.exit as i32);
 }
 
-// OpenAEV-Platform/agent#159, marin-community/marin#8773.
+/// OpenAEV-Platform/agent#159, marin-community/marin#8773.
 #[test]
 fn a_panic_in_any_worker_ends_the_process_within_five_seconds_and_tells_no_secret() {
     let folder = RunFolder::new("panics");

@@ -150,7 +150,7 @@ pub(crate) fn start_logging() {
 mod tests {
     use super::service_url;
 
-    // kube-rs/kube#874, rancher/rancher#55372: host and port joined without brackets.
+    /// kube-rs/kube#874, rancher/rancher#55372: host and port joined without brackets.
     #[test]
     fn service_variables_make_a_url_with_brackets_around_ipv6() {
         let url = |host, port| service_url(host, port).map_err(|fatal| fatal.message);

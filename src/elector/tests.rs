@@ -1,3 +1,5 @@
+//! When the Lease is taken, kept, lost and left.
+
 use super::*;
 use crate::clock::HandClock;
 use crate::http::{Http, HttpError, Request, Response};

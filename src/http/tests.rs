@@ -41,7 +41,7 @@ fn reach(address: &str, host: &str, names: &[rcgen::SanType]) -> Result<String, 
     answer.map(|_| server.next().head.replace(&server.port.to_string(), "PORT")).map_err(|e| e.to_string())
 }
 
-// algesten/ureq#772: a firewall forgot the idle connection without a word, and the next request hung.
+/// algesten/ureq#772: a firewall forgot the idle connection without a word, and the next request hung.
 #[test]
 fn an_idle_connection_is_used_again_for_a_while_and_not_for_longer_than_firewalls_remember() {
     const _: () = assert!(LIMITS.idle.as_secs() <= 20);
@@ -60,7 +60,7 @@ fn an_idle_connection_is_used_again_for_a_while_and_not_for_longer_than_firewall
     assert_eq!(server.next().connection, 1);
 }
 
-// algesten/ureq#1193: the handshake was not under the limit of the connection.
+/// algesten/ureq#1193: the handshake was not under the limit of the connection.
 #[test]
 fn a_handshake_that_stalls_ends_with_the_limit_of_the_connection_and_a_slow_one_succeeds() {
     let limits = Limits { connect: Duration::from_secs(1), ..LIMITS };
@@ -93,14 +93,14 @@ fn a_handshake_that_stalls_ends_with_the_limit_of_the_connection_and_a_slow_one_
     assert_eq!(attempt(&late.url()).0, Ok(b"{}".to_vec()));
 }
 
-// kube-rs/kube#874: host and port joined without brackets.
+/// kube-rs/kube#874: host and port joined without brackets.
 #[test]
 fn an_ipv6_address_stands_in_brackets_in_the_url_and_in_the_host_header() {
     let head = reach("[::1]:0", "[::1]", &[ip("::1")]).unwrap();
     assert!(head.contains("\r\nhost: [::1]:PORT\r\n"), "{head}");
 }
 
-// kube-rs/kube#153: no names but those of the DNS. briansmith/webpki#257: an address as a name of the DNS.
+/// kube-rs/kube#153: no names but those of the DNS. briansmith/webpki#257: an address as a name of the DNS.
 #[test]
 fn a_server_that_is_called_by_its_address_has_that_address_in_its_certificate() {
     let v4 = "127.0.0.1:0";
@@ -137,7 +137,7 @@ fn pem(label: &str, der: &[u8]) -> String {
     format!("-----BEGIN {label}-----\n{}\n-----END {label}-----\n", lines.join("\n"))
 }
 
-// blackbeam/mysql_async#394: only one kind of PEM block was looked for.
+/// blackbeam/mysql_async#394: only one kind of PEM block was looked for.
 #[test]
 fn a_client_is_known_by_its_certificate_whatever_the_form_of_its_key() {
     type Write<'w> = &'w dyn Fn(&KeyPair) -> String;
@@ -178,7 +178,7 @@ fn a_client_is_known_by_its_certificate_whatever_the_form_of_its_key() {
     }
 }
 
-// rustls/rustls#1707: in TLS 1.3 the refusal comes after the handshake, and showed as a reset.
+/// rustls/rustls#1707: in TLS 1.3 the refusal comes after the handshake, and showed as a reset.
 #[test]
 fn a_client_certificate_that_is_refused_is_refused_by_name() {
     let (authority, clients) = (Authority::new(), Authority::new());

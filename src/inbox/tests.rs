@@ -1,95 +1,22 @@
 //! The inbox step by step, with a folder and a clock that the test holds.
 
+mod fake;
+mod leaders;
 mod scans;
 
 use super::*;
 use crate::clock::HandClock;
 use crate::event::Filed;
-use crate::folder::Stamp;
 use crate::rules::election::Tenure;
-use crate::rules::inbox::{STATUS_NAME, receipt_name};
+use crate::rules::inbox::STATUS_NAME;
 use crate::rules::messages::{Reason, Receipt, Refusal, Source};
 use crate::rules::names::{CommandId, Label, Nonce};
 use crate::rules::report::Inventory;
+use fake::FakeFolder;
 use jiff::Timestamp;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::io;
-use std::path::Path;
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Mutex, MutexGuard};
-
-#[derive(Default)]
-struct Files {
-    held: BTreeMap<String, (Entry, Vec<u8>)>,
-    version: u64,
-    scans: usize,
-    reads: Vec<String>,
-    read_only: bool,
-    unlistable: bool,
-    /// How long the next scan takes, and by which clock.
-    stalls: Option<(Arc<HandClock>, Duration)>,
-}
-
-#[derive(Clone, Default)]
-struct FakeFolder(Arc<Mutex<Files>>);
-
-impl FakeFolder {
-    fn lock(&self) -> MutexGuard<'_, Files> {
-        self.0.lock().unwrap()
-    }
-    fn put(&self, name: &str, bytes: &[u8]) {
-        let mut files = self.lock();
-        files.version += 1;
-        let at = (i64::try_from(files.version).unwrap(), 0);
-        let stamp = Stamp { modified: at, changed: at, file: (1, 1), size: bytes.len() };
-        let entry = Entry { name: name.to_owned(), stamp, unreadable: None };
-        files.held.insert(name.to_owned(), (entry, bytes.to_vec()));
-    }
-    fn text(&self, name: &str) -> Option<Value> {
-        self.lock().held.get(name).map(|(_, bytes)| serde_json::from_slice(bytes).unwrap())
-    }
-}
-
-impl Folder for FakeFolder {
-    fn path(&self) -> Option<&Path> {
-        None
-    }
-    fn list(&self, most: usize) -> io::Result<Vec<Entry>> {
-        let mut files = self.lock();
-        files.scans += 1;
-        if let Some((clock, long)) = files.stalls.take() {
-            clock.advance(long);
-        }
-        if files.unlistable {
-            return Err(io::Error::other("too many open files"));
-        }
-        let unanswered =
-            |name: &&String| receipt_name(name).is_some_and(|receipt| !files.held.contains_key(&receipt));
-        let names = files.held.keys().filter(unanswered).take(most);
-        Ok(names.map(|name| files.held[name].0.clone()).collect())
-    }
-    fn look(&self, name: &str) -> Option<Entry> {
-        self.lock().held.get(name).map(|(entry, _)| entry.clone())
-    }
-    fn read(&self, entry: &Entry, _: usize) -> io::Result<Option<Vec<u8>>> {
-        let mut files = self.lock();
-        files.reads.push(entry.name.clone());
-        Ok(files.held.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
-    }
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        if self.lock().read_only {
-            return Err(io::ErrorKind::ReadOnlyFilesystem.into());
-        }
-        self.put(name, bytes);
-        Ok(())
-    }
-    fn remove(&self, name: &str) -> io::Result<()> {
-        self.lock().held.remove(name);
-        Ok(())
-    }
-}
 
 struct Bench {
     inbox: Inbox,
@@ -317,47 +244,6 @@ fn a_file_that_is_rewritten_or_removed_under_way_gets_no_answer_of_its_former_co
 }
 
 #[test]
-fn a_follower_reads_and_answers_nothing_and_says_who_leads() {
-    let mut bench = Bench::following();
-    bench.folder.put("a.json", b"{}");
-    bench.permit.saw_holder("agent-b_2");
-    assert!(bench.pass(120.0).is_empty());
-    assert_eq!(bench.folder.lock().scans, 0);
-    let status = bench.folder.text(STATUS_NAME).unwrap();
-    assert_eq!((&status["leads"], &status["leader"]), (&json!(false), &json!("agent-b")));
-    assert!(status["written_at"].as_str() >= Some("1970-01-01T00:01:30Z"), "it stays fresh: {status}");
-
-    bench.lead(1);
-    let filed = bench.pass(4.0);
-    assert_eq!(filed.len(), 1);
-    let status = bench.folder.text(STATUS_NAME).unwrap();
-    assert_eq!((&status["leads"], &status["leader"]), (&json!(true), &json!("agent-a")));
-
-    bench.permit.revoke();
-    bench.permit.saw_holder("agent-a_0");
-    bench.answer(filed[0].ticket, "a");
-    bench.pass(4.0);
-    assert_eq!(bench.folder.text("a.receipt.json"), None);
-    let status = bench.folder.text(STATUS_NAME).unwrap();
-    assert_eq!((&status["leads"], &status["leader"]), (&json!(false), &Value::Null), "of before its restart");
-}
-
-#[test]
-fn after_another_leadership_of_ours_every_file_is_judged_anew() {
-    let mut bench = Bench::new();
-    bench.folder.put("a.json", b"{}");
-    let first = bench.pass(1.5);
-    bench.desk.stepped_down();
-    bench.answer(first[0].ticket, "a");
-    let second = bench.pass(1.5);
-    assert_eq!(bench.folder.text("a.receipt.json"), None);
-    assert_eq!(second.len(), 1);
-    bench.answer(second[0].ticket, "a");
-    bench.pass(0.0);
-    assert!(bench.folder.text("a.receipt.json").is_some());
-}
-
-#[test]
 fn an_answer_that_cannot_be_written_is_tried_again_and_nothing_is_judged_twice() {
     let mut bench = Bench::new();
     bench.folder.put("a.json", b"{}");
@@ -368,20 +254,4 @@ fn an_answer_that_cannot_be_written_is_tried_again_and_nothing_is_judged_twice()
     bench.folder.lock().read_only = false;
     bench.pass(5.0);
     assert!(bench.folder.text("a.receipt.json").is_some());
-}
-
-#[test]
-fn where_the_leader_is_busy_a_file_waits_in_the_folder() {
-    let mut bench = Bench::new();
-    let mut held = 0;
-    while bench.inbox.leader.try_send(Event::Leadership).is_ok() {
-        held += 1;
-    }
-    bench.folder.put("a.json", b"{}");
-    bench.inbox.step();
-    bench.clock.advance(SECOND);
-    bench.inbox.step();
-    assert_eq!(bench.folder.lock().reads, ["a.json"]);
-    assert_eq!(bench.events.try_iter().count(), held);
-    assert_eq!(bench.pass(1.0).len(), 1);
 }

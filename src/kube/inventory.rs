@@ -10,29 +10,29 @@ use objects::{Crd, IngressClass, Listed, Namespace, Node, StorageClass};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+/// What is told of one object.
+type Told = fn(&[u8]) -> serde_json::Result<Row>;
+
+/// What is listed: the inventory's member, then group and resource, which need a right, and what is told.
+pub const KINDS: [(&str, &str, &str, Told); 5] = [
+    ("nodes", "", "nodes", |object| row::<Node<'_>>(object)),
+    ("namespaces", "", "namespaces", |object| row::<Namespace<'_>>(object)),
+    ("crds", "apiextensions.k8s.io", "customresourcedefinitions", |object| row::<Crd<'_>>(object)),
+    ("storage_classes", "storage.k8s.io", "storageclasses", |object| row::<StorageClass<'_>>(object)),
+    ("ingress_classes", "networking.k8s.io", "ingressclasses", |object| row::<IngressClass<'_>>(object)),
+];
+
 /// Reads everything that the report's `inventory` holds.
 #[must_use]
 pub fn read(kube: &Kube) -> Inventory {
     let mut inventory = Inventory::default();
     inventory.set("version", document(kube, "/version"));
     inventory.set("api_groups", api_groups(kube));
-    let mut list = |name, (state, items)| inventory.list(name, state, items);
-    list("nodes", kind(kube, "/api/v1/nodes", |object| row::<Node<'_>>(object)));
-    list("namespaces", kind(kube, "/api/v1/namespaces", |object| row::<Namespace<'_>>(object)));
-    list(
-        "crds",
-        kind(kube, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", |object| {
-            row::<Crd<'_>>(object)
-        }),
-    );
-    list(
-        "storage_classes",
-        kind(kube, "/apis/storage.k8s.io/v1/storageclasses", |object| row::<StorageClass<'_>>(object)),
-    );
-    list(
-        "ingress_classes",
-        kind(kube, "/apis/networking.k8s.io/v1/ingressclasses", |object| row::<IngressClass<'_>>(object)),
-    );
+    for (member, group, resource, row) in KINDS {
+        let group = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
+        let (state, items) = kind(kube, &format!("{group}/v1/{resource}"), row);
+        inventory.list(member, state, items);
+    }
     inventory
 }
 
@@ -73,11 +73,7 @@ fn sort(error: &KubeError) -> &'static str {
 }
 
 /// The state and the objects of a list, sorted by name.
-fn kind(
-    kube: &Kube,
-    path: &str,
-    row: fn(&[u8]) -> serde_json::Result<Row>,
-) -> (&'static str, Vec<Box<RawValue>>) {
+fn kind(kube: &Kube, path: &str, row: Told) -> (&'static str, Vec<Box<RawValue>>) {
     match list::all(kube, path, row) {
         Ok(whole) => {
             let mut rows = whole.items;
@@ -98,7 +94,7 @@ fn kind(
 
 /// What is told of an object, as text from the moment that it is read: as values, all of a large list would
 /// be several times as long.
-struct Row {
+pub struct Row {
     name: Box<str>,
     text: Box<RawValue>,
 }

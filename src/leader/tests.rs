@@ -7,11 +7,9 @@ use crate::elector::Elector;
 use crate::event::Filed;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::inbox::Reply;
-use crate::rules::config::Configuration;
-use crate::rules::envelope::KeyRing;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
 use crate::rules::messages::Reason;
-use crate::rules::vectors::{apply, sign, test_pem};
+use crate::rules::vectors::{apply, sign, trust};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -126,13 +124,6 @@ struct Bench {
 impl Bench {
     /// A leader that has taken over, with the manager never heard of.
     fn new() -> Self {
-        let ring = KeyRing::from_pem(&test_pem()).unwrap();
-        let config = sign(&json!({
-            "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
-            "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
-            "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
-        }));
-        let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
         let api = Arc::new(with_lease());
         let clock = Arc::clone(&api.clock);
         let (permit, desk, outbox) = (Arc::default(), Arc::default(), Arc::default());
@@ -144,23 +135,28 @@ impl Bench {
             outbox: Arc::clone(&outbox),
             board: Arc::default(),
             desk: Arc::clone(&desk),
-            trust: Trust { ring, config },
+            trust: trust(),
             replica: "a".into(),
             notices: Arc::default(),
             pace: Cell::default(),
         });
         let mut bench = Self { leader, api, clock, permit, desk, outbox };
+        bench.grant(true);
+        bench.leader.work();
+        assert!(bench.leader.reign.is_some());
+        bench
+    }
+
+    /// It has taken the Lease just now.
+    fn grant(&self, first_start: bool) {
         let tenure = Tenure {
             holder: "a_1".into(),
             transitions: 1,
             lease_uid: "lease".into(),
-            first_start: true,
-            since: Duration::ZERO,
+            first_start,
+            since: self.clock.monotonic(),
         };
-        bench.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
-        bench.leader.work();
-        assert!(bench.leader.reign.is_some());
-        bench
+        self.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
     }
 
     fn advance(&mut self, by: Duration) {

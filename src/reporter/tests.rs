@@ -1,11 +1,10 @@
+//! Reports to a gateway that answers as a test wants.
+
 use super::*;
 use crate::clock::HandClock;
 use crate::http::{Http, HttpError, Request, Response};
 use crate::identity::Identity;
-use crate::rules::config::Configuration;
-use crate::rules::envelope::KeyRing;
-use crate::rules::vectors::{sign, test_pem};
-use crate::rules::verdict::Trust;
+use crate::rules::vectors::trust;
 use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::sync_channel;
@@ -32,13 +31,6 @@ impl Http for Peer {
 fn reports(date: Option<&'static str>) -> Vec<Value> {
     let peer = Arc::new(Peer { date, reports: Mutex::default() });
     let (clock, contact) = (Arc::new(HandClock::default()), Arc::new(Contact::default()));
-    let ring = KeyRing::from_pem(&test_pem()).unwrap();
-    let config = sign(&json!({
-        "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
-        "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": "https://manager.example",
-        "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
-    }));
-    let config = Configuration::open(config.to_string().as_bytes(), &ring).unwrap().into_value();
     let board = Arc::new(Board::default());
     board.lead(clock.wall(), clock.monotonic(), Arc::new(State::new(1, "a_1")));
     let mut reporter = Reporter {
@@ -49,7 +41,7 @@ fn reports(date: Option<&'static str>) -> Vec<Value> {
         board,
         leader: sync_channel(1).0,
         notices: Arc::default(),
-        identity: Arc::new(Current::new(Arc::new(Identity::of(Trust { ring, config })))),
+        identity: Arc::new(Current::new(Arc::new(Identity::of(trust())))),
         replica: "agent-a".to_owned(),
         progress: Progress::default(),
     };

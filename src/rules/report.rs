@@ -94,7 +94,9 @@ impl Carrier {
     pub fn new(object: Value, inventory: Option<Inventory>) -> Self {
         match object {
             Value::Object(members) => Self { members, inventory },
-            _ => Self { members: Map::new(), inventory },
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+                Self { members: Map::new(), inventory }
+            }
         }
     }
 

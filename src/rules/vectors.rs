@@ -1,5 +1,8 @@
 //! The test vectors of `tests/vectors`, for the unit tests of this module.
 
+use super::config::Configuration;
+use super::envelope::KeyRing;
+use super::verdict::Trust;
 use serde_json::Value;
 
 pub(crate) fn load(file: &str) -> Value {
@@ -29,6 +32,23 @@ pub(crate) fn sign(payload: &Value) -> Value {
     let key_id: String = key.pk.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
     let signature = base64::engine::general_purpose::STANDARD.encode(signature.as_ref());
     serde_json::json!({"payload": payload, "key_id": key_id, "signature": signature})
+}
+
+/// A signed configuration with the gateway at this address.
+pub(crate) fn configuration(gateway_url: &str) -> Value {
+    sign(&serde_json::json!({
+        "type": "navin.agent-config/v1", "tenant_id": "acme", "cluster_id": "prod-eu-1",
+        "identity_id": "c5cefdd8-0273-45c9-821e-000000000000", "gateway_url": gateway_url,
+        "namespace": "navin-platform", "issued_at": "2026-11-30T11:00:00Z"
+    }))
+}
+
+/// The trust of an agent that has it.
+pub(crate) fn trust() -> Trust {
+    let ring = KeyRing::from_pem(&test_pem()).unwrap();
+    let config = configuration("https://manager.example").to_string();
+    let config = Configuration::open(config.as_bytes(), &ring).unwrap().into_value();
+    Trust { ring, config }
 }
 
 /// The payload of an apply of `name` with a sequence, which makes its nonce and identifier too.

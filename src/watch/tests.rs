@@ -83,7 +83,7 @@ fn a_list_that_works_does_not_hide_a_watch_that_does_not() {
     assert_eq!(bench.watcher.progress.said.len(), 1);
 }
 
-// kubernetes/kubernetes#34938: an overloaded server got more load from retries.
+/// kubernetes/kubernetes#34938: an overloaded server got more load from retries.
 #[test]
 fn a_server_that_asks_to_be_left_alone_is_left_alone_by_lists_and_watches() {
     for (retry_after, least, most) in [("7", 7, 9), ("86400", 60, 1)] {

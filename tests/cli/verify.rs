@@ -182,7 +182,7 @@ fn an_identity_that_does_not_verify_is_exit_78_and_named() {
 }
 
 #[test]
-fn it_touches_nothing() {
+fn verify_touches_nothing() {
     let vectors = Vectors::new("verify-touch");
     let (bytes, at) = vectors.good();
     let file = vectors.file("command.json", &bytes);

@@ -1,8 +1,8 @@
 //! What apply and delete do to a component, and what they leave alone.
 
 use crate::lab::{
-    BOUND, FINALIZER, POD, add_finalizer, applied, let_go, live, outcome, patch, queue, succeeded,
-    until_accepted,
+    BOUND, FINALIZER, POD, add_finalizer, applied, assert_kept_of_another, let_go, live, outcome, queue,
+    succeeded, touch_by_another, until_accepted,
 };
 use navin_test_support::{World, until};
 use serde_json::{Value, json};
@@ -51,18 +51,7 @@ fn a_second_apply_replaces_the_whole_spec_and_leaves_what_is_of_others() {
     let _agent = world.agent(POD);
     applied(&world, "ingress", &json!({ "replicas": 2, "image": "a" }));
     let created = annotation(&live(&world, "ingress"), "created").clone();
-    patch(
-        &world,
-        "ingress",
-        &json!({
-            "metadata": {
-                "labels": { "other.example/label": "kept" },
-                "annotations": { "other.example/note": "kept" },
-                "finalizers": [FINALIZER],
-            },
-            "spec": { "by-hand": { "deep": true } },
-        }),
-    );
+    touch_by_another(&world, "ingress", &json!({ "by-hand": { "deep": true } }));
     let path = format!("{}/status", world.namespace.component_path("ingress"));
     let (status, answer) = world.cluster.admin().patch(&path, &json!({ "status": { "phase": "Ready" } }));
     assert_eq!(status, 200, "{answer}");
@@ -73,9 +62,7 @@ fn a_second_apply_replaces_the_whole_spec_and_leaves_what_is_of_others() {
     let object = live(&world, "ingress");
     assert_eq!(object["spec"], spec);
     assert_eq!(object["status"], json!({ "phase": "Ready" }));
-    assert_eq!(object["metadata"]["labels"]["other.example/label"], "kept");
-    assert_eq!(object["metadata"]["annotations"]["other.example/note"], "kept");
-    assert_eq!(object["metadata"]["finalizers"], json!([FINALIZER]));
+    assert_kept_of_another(&object);
     assert_eq!(*annotation(&object, "created"), created);
     assert_eq!(*annotation(&object, "command-id"), command["command_id"]);
     assert_eq!(receipt["result"]["changed"], true);

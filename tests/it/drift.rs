@@ -1,16 +1,13 @@
 //! What was approved is kept: by hand changed or deleted, a component comes back.
 
-use crate::lab::{BOUND, POD, add_finalizer, applied, let_go, live, patch, queue, succeeded};
+use crate::lab::{
+    BOUND, POD, add_finalizer, applied, assert_kept_of_another, let_go, live, patch, queue, succeeded,
+    touch_by_another, until_spec,
+};
 use crate::wired::Wired;
 use navin_test_support::{Fate, World, until};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
-
-fn until_spec(world: &World, name: &str, spec: &Value) -> Value {
-    until("the component to be as it was signed", BOUND, || {
-        world.namespace.component(name).filter(|object| object["spec"] == *spec)
-    })
-}
 
 #[test]
 fn a_component_that_was_changed_by_hand_is_restored_and_what_is_of_others_stays() {
@@ -18,22 +15,8 @@ fn a_component_that_was_changed_by_hand_is_restored_and_what_is_of_others_stays(
     let _agent = world.agent(POD);
     let spec = json!({ "replicas": 2, "image": "a" });
     applied(&world, "ingress", &spec);
-    patch(
-        &world,
-        "ingress",
-        &json!({
-            "metadata": {
-                "labels": { "other.example/label": "kept" },
-                "annotations": { "other.example/note": "kept" },
-                "finalizers": ["other.example/keep"],
-            },
-            "spec": { "replicas": 9, "added": true, "image": null },
-        }),
-    );
-    let object = until_spec(&world, "ingress", &spec);
-    assert_eq!(object["metadata"]["labels"]["other.example/label"], "kept");
-    assert_eq!(object["metadata"]["annotations"]["other.example/note"], "kept");
-    assert_eq!(object["metadata"]["finalizers"], json!(["other.example/keep"]));
+    touch_by_another(&world, "ingress", &json!({ "replicas": 9, "added": true, "image": null }));
+    assert_kept_of_another(&until_spec(&world, "ingress", &spec));
     let_go(&world, "ingress");
 }
 

@@ -2,22 +2,13 @@
 //! flood, nothing taken for "all deleted", and the repair when it is over. The public reports that some of
 //! these come from are named.
 
-use crate::lab::{BOUND, Changed, POD, applied, changed, live, patch, succeeded};
+use crate::lab::{BOUND, CRD, Changed, POD, applied, changed, live, patch, succeeded, until_spec};
 use crate::webhook::Webhook;
 use crate::wired::{COMPONENTS, Wired, writes_component};
 use navin_test_support::{Call, Fate, Server, World, until};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-
-const CRD: &str =
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/managedcomponents.platform.navin.ai";
-
-fn until_spec(world: &World, name: &str, spec: &Value) {
-    until("the component to be as it was signed", BOUND, || {
-        (world.namespace.component(name)?["spec"] == *spec).then_some(())
-    });
-}
 
 fn lists(call: &Call) -> bool {
     call.server == Server::Api && call.is("GET", COMPONENTS) && !call.path.contains("watch=")

@@ -1,4 +1,4 @@
-//! What the state must not lose or mix up: across deaths, other writers, and its own size. Each scenario is a
+//! What the state must not lose or mix up: across deaths, lost answers, and its own size. Each scenario is a
 //! public report about another program, named with it.
 
 use crate::gateway::Scripted;
@@ -10,9 +10,6 @@ use crate::wired::{COMPONENTS, RECEIPTS, STATE, Wired, writes_component};
 use navin_test_support::{Agent, Exchange, Fate, Gate, Proxy, Wire, World, until};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::Duration;
 
 /// A leader whose calls to the API server go over a wire that the scenario holds. The agent ends before the proxy.
 fn leading_over_a_proxy(world: &World) -> (Wire, Proxy, Agent) {
@@ -25,7 +22,7 @@ fn leading_over_a_proxy(world: &World) -> (Wire, Proxy, Agent) {
     (wire, proxy, agent)
 }
 
-// solankiharsh2837/wolverine-db#1: nonces only in memory, and an approval was good again after a restart.
+/// solankiharsh2837/wolverine-db#1: nonces only in memory, and an approval was good again after a restart.
 #[test]
 fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
     let scripted = Scripted::start("replay", &json!({ "lease_duration_s": 3 }));
@@ -77,7 +74,7 @@ fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
     assert_eq!(live(world, "c3")["metadata"]["generation"], 1);
 }
 
-// estafette/estafette-vulnerability-scanner#3: the state outgrew its object, and nothing could be saved.
+/// estafette/estafette-vulnerability-scanner#3: the state outgrew its object, and nothing could be saved.
 #[test]
 fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_nothing() {
     let scripted = Scripted::start("near-full", &json!({}));
@@ -130,103 +127,7 @@ fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_noth
     assert_eq!(state(world)["commands"].as_object().expect("records").len(), 7, "nothing was dropped");
 }
 
-fn put_states(wired: &Wired, from: usize) -> Vec<u16> {
-    let record = wired.wire.since(from).into_iter().filter(|exchange| exchange.call.is("PUT", STATE));
-    record.filter_map(|exchange| Some(exchange.reply?.status)).collect()
-}
-
-// rancher/rancher#56930, chideat/valkey-operator#108: a newest version on an old copy, and no conflict.
-#[test]
-fn a_label_that_somebody_puts_on_the_state_survives_and_the_command_goes_on() {
-    let wired = Wired::start("labelled", &json!({}));
-    let _replica = wired.replica(POD);
-    succeeded(&wired.world.apply("first", &json!({}), BOUND));
-    until("the acknowledgement", BOUND, || {
-        state(&wired.world)["commands"].to_string().contains("\"acknowledged\":true").then_some(())
-    });
-    let from = wired.wire.len();
-    let label = json!({ "metadata": { "labels": { "other.example/label": "kept" } },
-        "data": { "other.txt": "kept" } });
-    let (status, answer) = wired.world.cluster.admin().patch(&wired.world.namespace.state_path(), &label);
-    assert_eq!(status, 200, "{answer}");
-    succeeded(&wired.world.apply("second", &json!({}), BOUND));
-    assert_eq!(put_states(&wired, from)[..2], [409, 200], "a conflict, then over what was read anew");
-    let (_, object) = wired.world.cluster.admin().get(&wired.world.namespace.state_path());
-    assert_eq!(object["metadata"]["labels"]["other.example/label"], "kept");
-    assert_eq!(object["data"]["other.txt"], "kept");
-    assert_eq!(state(&wired.world)["term"], 1, "it went on leading");
-}
-
-// chideat/valkey-operator#108: entries vanished or came back.
-#[test]
-fn what_another_writer_wrote_into_the_state_is_read_and_decided_on_again() {
-    let wired = Wired::start("other-writer", &json!({}));
-    let _replica = wired.replica(POD);
-    let first = wired.world.apply("first", &json!({}), BOUND);
-    succeeded(&first);
-    until("the acknowledgement", BOUND, || {
-        state(&wired.world)["commands"].to_string().contains("\"acknowledged\":true").then_some(())
-    });
-    let mut changed = state(&wired.world);
-    changed["highest_sequence"] = json!(77);
-    let (nonce, other) = ("written-by-another-hand", changed["commands"].as_object().expect("records"));
-    let mut other = other.values().next().expect("a record").clone();
-    other["phase"]["done"]["receipt"]["nonce"] = json!(nonce);
-    changed["commands"][nonce] = other.clone();
-    let from = wired.wire.len();
-    let data = json!({ "data": { "state.json": changed.to_string() } });
-    let (status, answer) = wired.world.cluster.admin().patch(&wired.world.namespace.state_path(), &data);
-    assert_eq!(status, 200, "{answer}");
-
-    let second = wired.world.apply("second", &json!({}), BOUND);
-    succeeded(&second);
-    assert_eq!(put_states(&wired, from).first(), Some(&409));
-    let merged = state(&wired.world);
-    assert_eq!(merged["highest_sequence"], 77);
-    assert_eq!(merged["commands"][nonce]["phase"]["done"]["receipt"]["nonce"], nonce);
-    for command in [&first, &second] {
-        let command_id = command["command_id"].as_str().expect("a command_id");
-        assert!(record(&merged, command_id).is_some(), "{command_id} is there too");
-    }
-    assert_eq!(merged["term"], 2, "it began anew from what it found");
-}
-
-// The same report: many conflicts in a row.
-#[test]
-fn somebody_who_writes_the_states_metadata_all_the_time_does_not_keep_a_command_from_its_end() {
-    let wired = Wired::start("restless", &json!({}));
-    let _replica = wired.replica(POD);
-    until("the first leader's first write", BOUND, || wired.world.namespace.state()?["term"].as_u64());
-    let over = AtomicBool::new(false);
-    let from = wired.wire.len();
-    thread::scope(|scope| {
-        scope.spawn(|| {
-            let (admin, path) = (wired.world.cluster.admin(), wired.world.namespace.state_path());
-            for number in 0.. {
-                if over.load(Ordering::Relaxed) {
-                    return;
-                }
-                let label = json!({ "metadata": { "labels": { "other.example/n": number.to_string() } } });
-                assert_eq!(admin.patch(&path, &label).0, 200);
-                // A pause in which a read and a write fit, now and then.
-                thread::sleep(Duration::from_millis(number % 8));
-            }
-        });
-        for number in 0..10 {
-            succeeded(&wired.world.apply("contested", &json!({ "n": number }), BOUND));
-        }
-        over.store(true, Ordering::Relaxed);
-    });
-    let statuses = put_states(&wired, from);
-    let conflicts = statuses.iter().filter(|status| **status == 409).count();
-    assert!(conflicts > 3, "there were conflicts: {statuses:?}");
-    assert!(conflicts < 2_000, "and no storm of them: {conflicts}");
-    let written = wired.wire.since(from).into_iter();
-    let written = written.filter(|exchange| writes_component(exchange) && exchange.took_effect()).count();
-    assert_eq!(written, 10, "each command once");
-}
-
-// argoproj-labs/argocd-agent#715: what was queued was lost with the connection.
+/// argoproj-labs/argocd-agent#715: what was queued was lost with the connection.
 #[test]
 fn receipts_that_wait_survive_broken_connections_and_a_death_and_arrive_once_each() {
     const COUNT: usize = 20;
@@ -301,9 +202,9 @@ fn receipts_that_wait_survive_broken_connections_and_a_death_and_arrive_once_eac
     assert_eq!(written, COUNT, "each component was written once");
 }
 
-// What `term` guards: a container that starts again in its pod has the same holder identity, so that without a
-// term that rises its takeover would write the state as it was, which changes no resourceVersion, and a write of
-// the former process that is still on its way would land after it.
+/// What `term` guards: a container that starts again in its pod has the same holder identity, so that without a
+/// term that rises its takeover would write the state as it was, which changes no resourceVersion, and a write of
+/// the former process that is still on its way would land after it.
 #[test]
 fn a_state_write_of_the_former_process_does_not_land_after_a_restart_in_the_same_pod() {
     let scripted = Scripted::start("term", &json!({ "lease_duration_s": 3 }));

@@ -45,7 +45,7 @@ fn micro(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-// agentconnect-md/agentconnect#873: three digits of fraction, and no Lease was ever written.
+/// agentconnect-md/agentconnect#873: three digits of fraction, and no Lease was ever written.
 #[test]
 fn lease_times_are_written_with_six_digits_of_fraction() {
     let wired = wired("six-digits");
@@ -65,7 +65,7 @@ fn lease_times_are_written_with_six_digits_of_fraction() {
     }
 }
 
-// The same report: each try was answered 400, and nothing said so but an endless log.
+/// The same report: each try was answered 400, and nothing said so but an endless log.
 #[test]
 fn a_server_that_refuses_every_write_of_the_lease_makes_nobody_leader_and_a_short_log() {
     let wired = wired("refused-lease");
@@ -88,7 +88,7 @@ fn a_server_that_refuses_every_write_of_the_lease_makes_nobody_leader_and_a_shor
     until("a leader after all", BOUND, || wired.world.namespace.leader());
 }
 
-// kubernetes/client-go#448: an old time in the record is no sign of death while the record changes.
+/// kubernetes/client-go#448: an old time in the record is no sign of death while the record changes.
 #[test]
 fn a_lease_that_changes_is_left_alone_however_old_its_times_are() {
     let wired = wired("old-times");
@@ -116,7 +116,7 @@ fn a_lease_that_changes_is_left_alone_however_old_its_times_are() {
     assert!(take.call.at.duration_since(last) >= TERM, "a full term after the last change");
 }
 
-// The same report: a time of tomorrow keeps nobody out when the record does not change.
+/// The same report: a time of tomorrow keeps nobody out when the record does not change.
 #[test]
 fn a_lease_that_does_not_change_is_taken_after_one_term_however_new_its_times_are() {
     let wired = wired("new-times");
@@ -148,7 +148,7 @@ fn distort(change: fn(&mut Value)) -> impl FnMut(&Call, Option<&Reply>) -> Fate 
 /// What becomes of a held Lease whose members are not as they should be.
 type Distortion = (&'static str, fn(&mut Value));
 
-// ray-project/ray#63773: a missing renewTime was read as the epoch, and a healthy leader's Lease was taken.
+/// ray-project/ray#63773: a missing renewTime was read as the epoch, and a healthy leader's Lease was taken.
 #[test]
 fn a_held_lease_with_absent_or_garbled_members_is_waited_for_one_whole_term() {
     let cases: [Distortion; 8] = [
@@ -186,7 +186,7 @@ fn a_held_lease_with_absent_or_garbled_members_is_waited_for_one_whole_term() {
     });
 }
 
-// The same report.
+/// The same report.
 #[test]
 fn a_lease_that_nobody_holds_is_taken_at_once() {
     let cases: [(&str, Value); 3] = [

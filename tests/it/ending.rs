@@ -68,7 +68,7 @@ fn the_lease_is_released_before_the_end_and_the_standby_leads_within_three_secon
     assert!(acted.call.at.saturating_duration_since(ended) < Duration::from_secs(3));
 }
 
-// ray-project/ray#63773: a renewal in flight took the Lease back after the release.
+/// ray-project/ray#63773: a renewal in flight took the Lease back after the release.
 #[test]
 fn a_release_comes_after_a_renewal_that_is_under_way_and_nothing_after_the_release() {
     let pair = pair("late-renewal", 3);

@@ -1,9 +1,9 @@
 //! `health` beside a running agent: alive is every thread that goes round, and nothing else.
 
+use crate::cable::Cable;
 use crate::doctor_lab::{Doctor, health};
 use crate::inbox_lab;
 use crate::lab::{BOUND, POD};
-use crate::proxy::Proxy;
 use navin_test_support::{AgentOptions, World, until};
 use serde_json::{Value, json};
 use std::fs;
@@ -60,7 +60,7 @@ fn a_leader_and_a_follower_are_alive_and_a_stopped_process_is_not() {
 #[test]
 fn an_api_server_that_does_not_answer_is_no_reason_to_start_anew() {
     let world = World::start("health-cut", &json!({ "lease_duration_s": 3 }));
-    let network = Proxy::start(world.cluster.url());
+    let network = Cable::start(world.cluster.url());
     let mut options = inbox_lab::options(&world, POD);
     options.kube_api = Some(network.url());
     let agent = world.agent_with(options);

@@ -2,6 +2,7 @@
 
 use crate::gateway::Scripted;
 use crate::lab::{BOUND, Changed, changed};
+use navin_cluster_agent::kube::inventory::KINDS;
 use navin_test_support::{Agent, Cluster, World, until};
 use serde_json::{Value, json};
 
@@ -106,7 +107,7 @@ fn the_inventory_shows_nodes_namespaces_crds_and_classes() {
     let (scripted, _agent) = scripted(cluster, "inventory");
     let (result, _) = report(&scripted, 1);
     let inventory = inventory(&scripted);
-    for kind in ["nodes", "namespaces", "crds", "storage_classes", "ingress_classes"] {
+    for (kind, ..) in KINDS {
         assert_eq!(inventory[kind]["state"], "ok", "{kind}");
         let items = inventory[kind]["items"].as_array().expect("items");
         assert_eq!(result["counts"][kind], items.len(), "{kind}");

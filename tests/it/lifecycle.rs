@@ -1,10 +1,7 @@
 //! How a replica starts, dies, ends and is followed by another.
 
 use crate::gateway::Scripted;
-use crate::lab::{
-    BOUND, POD, applied, hold_in_deletion, let_go, live, outcome, queue, record, state, succeeded,
-    until_accepted,
-};
+use crate::lab::{BOUND, POD, applied, held_apply, let_go, live, outcome, record, state, succeeded};
 use navin_test_support::{World, until};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -13,11 +10,7 @@ use std::time::{Duration, Instant};
 fn an_agent_that_is_killed_mid_work_completes_it_once_after_its_restart() {
     let world = World::start("killed", &json!({}));
     let agent = world.agent(POD);
-    agent.wait_leads(&world.namespace, BOUND);
-    hold_in_deletion(&world, "ingress");
-    let command =
-        queue(&world, "managedcomponent.apply", &json!({ "name": "ingress", "spec": { "replicas": 2 } }));
-    until_accepted(&world, &command);
+    let command = held_apply(&world, &agent);
     agent.process().kill9();
     let transitions =
         |world: &World| world.namespace.lease().expect("a Lease")["spec"]["leaseTransitions"].as_u64();
@@ -104,10 +97,7 @@ fn a_follower_takes_over_from_a_leader_that_is_dead() {
     until("the follower to watch", BOUND, || {
         second.process().stderr_text().contains("starting").then_some(())
     });
-    hold_in_deletion(&world, "ingress");
-    let command =
-        queue(&world, "managedcomponent.apply", &json!({ "name": "ingress", "spec": { "replicas": 2 } }));
-    until_accepted(&world, &command);
+    let command = held_apply(&world, &first);
     first.process().kill9();
     second.wait_leads(&world.namespace, Duration::from_secs(10));
     let_go(&world, "ingress");

@@ -3,7 +3,7 @@
 
 use crate::lab::{BOUND, POD, applied, patch};
 use crate::wired::{COMPONENTS, Wired};
-use navin_test_support::{Call, Fate, Server, until};
+use navin_test_support::{Call, Fate, Reading, Server, until};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -178,13 +178,6 @@ fn a_list_of_many_megabytes_is_whole_and_one_page_beyond_the_limit_makes_its_kin
     let asked = wired.wire.since(0).iter().filter(|exchange| lists(&exchange.call, CLASSES)).count();
     let inventories = wired.wire.since(0).iter().filter(|exchange| lists(&exchange.call, NODES)).count();
     assert!(asked <= 4 * inventories, "{asked} in {inventories}");
-    let memory = peak_memory(replica.agent.process().pid());
-    assert!(memory < 128 * 1024, "the pod's limit: {memory} KiB");
-}
-
-/// The most that a process has held at once, in KiB.
-fn peak_memory(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("its status");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("VmHWM");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    let memory = Reading::of(replica.agent.process().pid()).peak_kib;
+    assert!((1..128 * 1024).contains(&memory), "the pod's limit: {memory} KiB");
 }

@@ -1,18 +1,10 @@
 //! Scenarios on a real kube-apiserver, the real manager and the real agent.
 //!
-//! [`lab`], [`inbox_lab`] and [`doctor_lab`] are what the scenarios share; [`signer`] and [`gateway`] play the manager where
-//! the real one would never do what a scenario needs; [`wired`] and [`proxy`] are put between, where single
-//! calls or the network are to be broken; [`mount`] is a folder as the kubelet makes one. The rest is one theme a module.
+//! [`lab`] is what the scenarios share; each other module is one theme of them.
 
-mod doctor_lab;
-mod gateway;
-mod inbox_lab;
 mod lab;
-mod mount;
-mod proxy;
-mod signer;
-mod webhook;
-mod wired;
+
+use lab::{cable, doctor as doctor_lab, gateway, inbox as inbox_lab, mount, signer, webhook, wired};
 
 mod canary;
 mod certificate;
@@ -34,6 +26,7 @@ mod lists;
 mod network;
 mod offline;
 mod one_leader;
+mod other_writers;
 mod overload;
 mod pid_one;
 mod receipts;

@@ -1,9 +1,9 @@
 //! What is between the agent and its peers: a firewall that forgets, and a proxy that answers in the manager's
 //! place.
 
+use crate::cable::Cable;
 use crate::inbox_lab;
 use crate::lab::{BOUND, POD, applied, queue, succeeded};
-use crate::proxy::Proxy;
 use crate::wired::{COMMANDS, RECEIPTS, REPORT, Wired};
 use navin_test_support::{AgentOptions, Call, Exchange, Fate, Server, World, until};
 use serde_json::json;
@@ -18,8 +18,8 @@ const MEMORY: Duration = Duration::from_secs(16);
 fn where_a_firewall_forgets_idle_connections_the_lease_is_kept_and_a_receipt_comes_at_once() {
     let world = World::start("forgetful", &json!({}));
     let (api, gateway) = (
-        Proxy::forgetful(world.cluster.url(), MEMORY),
-        Proxy::forgetful(world.manager.gateway_url(), MEMORY),
+        Cable::forgetful(world.cluster.url(), MEMORY),
+        Cable::forgetful(world.manager.gateway_url(), MEMORY),
     );
     world.reissue_identity(&json!({ "gateway_url": gateway.url(), "poll_wait_s": 5 }));
     let agent = world.agent_with(AgentOptions { kube_api: Some(api.url()), ..world.agent_options(POD) });

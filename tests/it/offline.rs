@@ -1,9 +1,9 @@
 //! Without the manager (CONTRACT section 7): what the leader still does, what it refuses, and what it makes
 //! up for when the manager is back.
 
+use crate::cable::Cable;
 use crate::inbox_lab::{agent, answer, count_log, id, put, receipt, receipt_now, signed, wait_log};
 use crate::lab::{BOUND, applied, hold_in_deletion, let_go, live, outcome, patch, state, until_accepted};
-use crate::proxy::Proxy;
 use navin_test_support::{World, until};
 use serde_json::{Value, json};
 use std::thread;
@@ -17,8 +17,8 @@ fn world(name: &str) -> World {
 }
 
 /// The identity that speaks to the manager through a proxy.
-fn through_proxy(world: &World) -> Proxy {
-    let proxy = Proxy::start(world.manager.gateway_url());
+fn through_proxy(world: &World) -> Cable {
+    let proxy = Cable::start(world.manager.gateway_url());
     let gateway = json!({ "gateway_url": proxy.url(), "offline_after_s": OFFLINE_AFTER_S });
     world.reissue_identity(&gateway);
     proxy

@@ -25,7 +25,7 @@ fn pair(wired: &Wired) -> [Replica; 2] {
     [first, second]
 }
 
-// cilium/cilium#42920, kubernetes/kubernetes#23731: after the deadline the rest of the leader went on acting.
+/// cilium/cilium#42920, kubernetes/kubernetes#23731: after the deadline the rest of the leader went on acting.
 #[test]
 fn a_leader_that_cannot_reach_its_lease_has_stopped_before_another_begins() {
     let wired = wired("hanging-lease");
@@ -80,7 +80,7 @@ fn a_leader_that_cannot_reach_its_lease_has_stopped_before_another_begins() {
     assert!((TERM..TERM + SLACK).contains(&waited), "{waited:?}");
 }
 
-// The one write that can carry no precondition: it lands when its sender is long dead.
+/// The one write that can carry no precondition: it lands when its sender is long dead.
 #[test]
 fn a_create_of_a_dead_leader_that_lands_after_a_newer_delete_is_removed() {
     let wired = wired("late-create");
@@ -111,7 +111,7 @@ fn a_create_of_a_dead_leader_that_lands_after_a_newer_delete_is_removed() {
     });
 }
 
-// kubernetes/kubernetes#61151: two replicas of one name each saw their own Lease.
+/// kubernetes/kubernetes#61151: two replicas of one name each saw their own Lease.
 #[test]
 fn replicas_of_one_name_are_told_apart_also_over_a_restart() {
     let wired = wired("same-name");

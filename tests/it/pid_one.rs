@@ -1,9 +1,9 @@
 //! The agent as the first process of its container, which the kernel sends no signal that it does not handle
 //! (MaterializeInc/materialize#36872: SIGTERM has no effect in a distroless container).
 
+use crate::cable::Cable;
 use crate::inbox_lab::wait_log;
 use crate::lab::{BOUND, POD};
-use crate::proxy::Proxy;
 use crate::wired::Wired;
 use navin_test_support::{Agent, AgentOptions, World, until};
 use serde_json::json;
@@ -46,7 +46,7 @@ fn ends(agent: &Agent, times: usize) {
 }
 
 #[test]
-fn it_ends_at_sigterm_before_its_first_contact_with_anybody() {
+fn pid_1_ends_at_sigterm_before_its_first_contact_with_anybody() {
     let world = World::start("pid-one", &json!({}));
     let options = AgentOptions { kube_api: Some("https://127.0.0.1:1".into()), ..world.agent_options(POD) };
     let agent = world.agent_with(first(options));
@@ -55,7 +55,7 @@ fn it_ends_at_sigterm_before_its_first_contact_with_anybody() {
 }
 
 #[test]
-fn it_ends_at_one_sigterm_or_two_in_a_long_poll() {
+fn pid_1_ends_at_one_sigterm_or_two_in_a_long_poll() {
     for times in [1, 2] {
         let wired = Wired::start("pid-one-poll", &json!({}));
         let replica = wired.replica_as(POD, first);
@@ -66,9 +66,9 @@ fn it_ends_at_one_sigterm_or_two_in_a_long_poll() {
 }
 
 #[test]
-fn it_ends_at_sigterm_while_the_api_server_hangs() {
+fn pid_1_ends_at_sigterm_while_the_api_server_hangs() {
     let world = World::start("pid-one-cut", &json!({ "lease_duration_s": 3 }));
-    let network = Proxy::start(world.cluster.url());
+    let network = Cable::start(world.cluster.url());
     let options = AgentOptions { kube_api: Some(network.url()), ..world.agent_options(POD) };
     let agent = world.agent_with(first(options));
     agent.wait_leads(&world.namespace, BOUND);

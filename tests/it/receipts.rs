@@ -2,7 +2,8 @@
 
 use crate::gateway::Scripted;
 use crate::lab::{
-    BOUND, POD, hold_in_deletion, let_go, live, outcome, queue, state, succeeded, until_accepted, until_done,
+    BOUND, POD, held_apply, hold_in_deletion, let_go, live, outcome, state, succeeded, until_accepted,
+    until_done,
 };
 use navin_test_support::{World, until};
 use serde_json::json;
@@ -11,11 +12,7 @@ use serde_json::json;
 fn a_receipt_that_the_manager_could_not_take_arrives_when_the_manager_is_back() {
     let world = World::start("manager-gone", &json!({}));
     let agent = world.agent(POD);
-    agent.wait_leads(&world.namespace, BOUND);
-    hold_in_deletion(&world, "ingress");
-    let command =
-        queue(&world, "managedcomponent.apply", &json!({ "name": "ingress", "spec": { "replicas": 2 } }));
-    until_accepted(&world, &command);
+    let command = held_apply(&world, &agent);
     world.manager.process().kill9();
     let_go(&world, "ingress");
     let done = until_done(&world, &command);

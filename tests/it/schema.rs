@@ -1,12 +1,9 @@
 //! Components of a CRD that is not free-form: defaults, refusals, and no CRD at all.
 
 use crate::gateway::Scripted;
-use crate::lab::{BOUND, Changed, POD, changed, live, succeeded, unsuccessful};
+use crate::lab::{BOUND, CRD, Changed, POD, changed, live, succeeded, unsuccessful};
 use navin_test_support::{Cluster, World, until};
 use serde_json::{Value, json};
-
-const CRD: &str =
-    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/managedcomponents.platform.navin.ai";
 
 /// A control plane whose CRD has a default and a limit in its schema.
 fn with_schema(cluster: &Cluster) {

@@ -100,7 +100,9 @@ impl Signed {
         let der = STANDARD.encode([SPKI.as_slice(), &key].concat());
         let pem = format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n");
         let ring = KeyRing::from_pem(&pem).expect("a key");
-        let config = Configuration::open(&envelope(&pair, &configuration()), &ring).expect("a configuration");
+        let config = Configuration::open(&envelope(&pair, &configuration()), &ring)
+            .expect("a configuration")
+            .into_value();
         Self { wire, message, signature, key, trust: Trust { ring, config }, state: State::new(1, "bench_1") }
     }
 

@@ -12,10 +12,7 @@
 mod fleet;
 mod ledger;
 mod operator;
-#[path = "../../tests/postgres/server.rs"]
-mod server;
 mod site;
-mod support;
 mod wire;
 
 use fleet::{World, random};

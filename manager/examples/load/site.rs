@@ -1,7 +1,6 @@
 //! The processes: one manager on a file, or a manager and a gateway on one PostgreSQL.
 
-use crate::server::Server;
-use navin_test_support::{Launch, Process, RunFolder, cargo_binary, until};
+use navin_test_support::{Launch, Postgres, Process, Reading, RunFolder, cargo_binary};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::fs;
@@ -34,7 +33,7 @@ pub(crate) struct Site {
     pub(crate) token: String,
     pub(crate) gateways: Vec<Gateway>,
     /// Ends after the managers.
-    _server: Option<Server>,
+    _server: Option<Postgres>,
     _folder: RunFolder,
 }
 
@@ -46,10 +45,10 @@ impl Site {
 
     /// A manager and a gateway beside it, on a PostgreSQL of their own.
     pub(crate) fn two(agents: usize) -> Self {
-        Self::start(agents, Some(Server::start("load")))
+        Self::start(agents, Some(Postgres::start("load")))
     }
 
-    fn start(agents: usize, server: Option<Server>) -> Self {
+    fn start(agents: usize, server: Option<Postgres>) -> Self {
         let folder = RunFolder::new("load");
         let data = folder.path().join("data");
         let database = server.as_ref().map(|server| server.database("load"));
@@ -96,7 +95,7 @@ fn program() -> PathBuf {
 impl Gateway {
     fn start(launch: Launch) -> (Self, Value) {
         let (arguments, process) = (launch.args.clone(), Process::start(launch));
-        let said = announced(&process, 1);
+        let said = process.announces(1, STARTED);
         let address = SocketAddr::from(([127, 0, 0, 1], 0));
         (Self { address, arguments, process, ends: Mutex::default() }, said)
     }
@@ -131,9 +130,9 @@ impl Gateway {
 
     /// Starts it again, once it has ended.
     pub(crate) fn start_again(&self) {
-        let before = announcements(&self.process).len();
+        let before = self.process.announced().len();
         self.process.start_again_with(self.arguments.clone());
-        announced(&self.process, before + 1);
+        self.process.announces(before + 1, STARTED);
     }
 
     fn ended(&self) {
@@ -150,11 +149,9 @@ impl Gateway {
         self.ends.lock().expect("the ends").get(life).is_some_and(|end| *end <= at)
     }
 
-    /// Its resident memory, in kB.
+    /// Its resident memory, in KiB.
     pub(crate) fn memory_kb(&self) -> f64 {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.process.pid())).expect("a process");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("VmRSS");
-        line.trim().trim_end_matches(" kB").parse().expect("a number")
+        u32::try_from(Reading::of(self.process.pid()).rss_kib).map_or(f64::INFINITY, f64::from)
     }
 
     /// The processor time that it has taken, in seconds.
@@ -164,18 +161,6 @@ impl Gateway {
         let fields: Vec<&str> = after_name.split_whitespace().collect();
         fields[11..13].iter().map(|field| field.parse::<f64>().expect("ticks")).sum::<f64>() / TICKS
     }
-}
-
-/// The addresses that a process printed, one line of JSON a start.
-fn announcements(process: &Process) -> Vec<Value> {
-    process.stdout_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-fn announced(process: &Process, number: usize) -> Value {
-    until("the manager to listen", STARTED, || {
-        assert!(process.is_running(), "the manager ended: {}", process.stderr_tail());
-        announcements(process).into_iter().nth(number - 1)
-    })
 }
 
 fn address(said: &Value, name: &str) -> SocketAddr {

@@ -1,9 +1,10 @@
 //! The long poll for commands.
 
-use super::{Delivered, GatewayError, refuse_revoked};
+use super::{GatewayError, refuse_revoked};
 use crate::app::Shared;
+use crate::delivered::Delivered;
 use crate::http;
-use crate::serve::Peer;
+use crate::peer::Peer;
 use crate::store::bounded;
 use crate::store::delivery::Delivery;
 use crate::store::identities::Identity;

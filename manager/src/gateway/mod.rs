@@ -4,7 +4,6 @@
 //! change that relies on it.
 
 mod commands;
-mod delivered;
 mod error;
 mod look;
 mod questions;
@@ -13,8 +12,8 @@ mod reports;
 
 use crate::app::Shared;
 use crate::http;
+use crate::peer::Peer;
 use crate::room::{Pace, Room};
-use crate::serve::Peer;
 use crate::store::audit::Entry;
 use crate::store::bounded;
 use crate::store::identities::Identity;
@@ -22,7 +21,6 @@ use axum::extract::{Request, State};
 use axum::http::Method;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
-pub(crate) use delivered::Delivered;
 use error::GatewayError;
 pub(crate) use look::look;
 pub(crate) use questions::{Questions, answer};

@@ -17,8 +17,7 @@ mod secret;
 use crate::app::Shared;
 use crate::http;
 use crate::keys::Secrets;
-use crate::limits::{Busy, Limits, Place};
-use crate::serve::Peer;
+use crate::peer::Peer;
 use crate::signing::sha256_hex;
 use crate::store::audit::Entry;
 use crate::store::tokens::Token;
@@ -41,9 +40,6 @@ use std::time::Duration;
 
 /// Most connections of operators at once.
 pub(crate) const MAX_CONNECTIONS: usize = 512;
-
-/// Most connections that one token keeps, and the tokens of one tenant: others end with their answer.
-pub(crate) const MAX_KEPT: [usize; 2] = [64, 128];
 
 /// Largest body, in bytes.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -141,25 +137,6 @@ impl Operator {
     }
 }
 
-/// The connections that operators keep.
-pub(crate) struct Kept {
-    of_token: Arc<Limits>,
-    of_tenant: Arc<Limits>,
-}
-
-impl Kept {
-    /// None yet.
-    pub(crate) fn new() -> Self {
-        Self { of_token: Limits::new(MAX_KEPT[0]), of_tenant: Limits::new(MAX_KEPT[1]) }
-    }
-
-    /// A place for a connection.
-    fn enter(&self, token: &Token) -> Result<[Place; 2], Busy> {
-        let of_token = self.of_token.enter(&token.token_id.as_str().into())?;
-        Ok([of_token, self.of_tenant.enter(&token.tenant_id.as_str().into())?])
-    }
-}
-
 async fn authenticate(
     State(app): State<Shared>,
     Extension(peer): Extension<Arc<Peer>>,
@@ -180,7 +157,7 @@ async fn authenticate(
         return Err(Problem::unauthorized());
     }
     if peer.operator.get().is_none()
-        && let Ok(places) = app.kept.enter(&operator.0)
+        && let Ok(places) = app.kept.enter(&operator.0.token_id, &operator.0.tenant_id)
     {
         peer.operator.set(places).unwrap_or_default();
     }

@@ -106,6 +106,21 @@ pub(crate) async fn base(change: &mut Change, key: &ClusterKey) -> Result<Option
     .await?)
 }
 
+/// Selects what is shown of the clusters that are these.
+macro_rules! shown {
+    ($these:literal) => {
+        concat!(
+            "SELECT c.cluster_id, c.namespace, c.created_at, h.contact_at, c.cluster_uid, c.summary,
+                    c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
+             FROM clusters c LEFT JOIN identities i
+               ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
+             LEFT JOIN contacts h ON h.tenant_id = c.tenant_id AND h.cluster_id = c.cluster_id
+             WHERE ",
+            $these
+        )
+    };
+}
+
 impl Store {
     /// The clusters of a tenant by name, those after one where that is given.
     pub(crate) async fn clusters(
@@ -114,14 +129,9 @@ impl Store {
         after: Option<&str>,
         limit: i64,
     ) -> Result<Vec<Cluster>, StoreError> {
-        Ok(sqlx::query_as(
-            "SELECT c.cluster_id, c.namespace, c.created_at, h.contact_at, c.cluster_uid, c.summary,
-                    c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
-             FROM clusters c LEFT JOIN identities i
-               ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
-             LEFT JOIN contacts h ON h.tenant_id = c.tenant_id AND h.cluster_id = c.cluster_id
-             WHERE c.tenant_id = $1 AND ($2 IS NULL OR c.cluster_id > $2) ORDER BY c.cluster_id LIMIT $3",
-        )
+        Ok(sqlx::query_as(shown!(
+            "c.tenant_id = $1 AND ($2 IS NULL OR c.cluster_id > $2) ORDER BY c.cluster_id LIMIT $3"
+        ))
         .bind(tenant_id)
         .bind(after)
         .bind(limit)
@@ -131,18 +141,11 @@ impl Store {
 
     /// One cluster.
     pub(crate) async fn cluster(&self, key: &ClusterKey) -> Result<Option<Cluster>, StoreError> {
-        Ok(sqlx::query_as(
-            "SELECT c.cluster_id, c.namespace, c.created_at, h.contact_at, c.cluster_uid, c.summary,
-                    c.report_at, c.kubernetes, i.identity_id, i.not_after AS identity_not_after
-             FROM clusters c LEFT JOIN identities i
-               ON i.tenant_id = c.tenant_id AND i.cluster_id = c.cluster_id AND i.revoked_at IS NULL
-             LEFT JOIN contacts h ON h.tenant_id = c.tenant_id AND h.cluster_id = c.cluster_id
-             WHERE c.tenant_id = $1 AND c.cluster_id = $2",
-        )
-        .bind(&key.tenant_id)
-        .bind(&key.cluster_id)
-        .fetch_optional(&self.pool)
-        .await?)
+        Ok(sqlx::query_as(shown!("c.tenant_id = $1 AND c.cluster_id = $2"))
+            .bind(&key.tenant_id)
+            .bind(&key.cluster_id)
+            .fetch_optional(&self.pool)
+            .await?)
     }
 
     /// Where a cluster's agent lives and calls: the namespace, and the gateway's address where there

@@ -2,22 +2,15 @@
 //! `tests/postgres` runs the same on a server.
 
 mod bodies;
-mod calls;
+#[path = "../both/mod.rs"]
+mod both;
 mod certificate;
-mod delivery;
-mod hostile;
-mod identities;
 mod kubeconfig;
-mod openapi;
-mod operator;
-mod process;
 mod raw;
-mod receipts;
-mod rest;
 mod shedding;
 mod sqlite;
-mod support;
-mod walk;
+
+use both::support;
 
 /// The database of a test's folder: the file in it.
 fn database(_: &str) -> Option<String> {

@@ -1,10 +1,11 @@
 //! What is true of the file alone: its mode, its lock, its end.
 
-use crate::support::{Folder, receipt, until};
+use crate::support::{Folder, Manager, receipt, until};
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -46,18 +47,27 @@ fn while_the_database_is_locked_nothing_is_acknowledged() {
 }
 
 #[test]
-fn the_database_is_private() {
+fn the_database_is_readable_by_its_owner_alone() {
     let folder = Folder::new("private");
     folder.serve().kill();
     let mode = fs::metadata(folder.join("data/manager.db")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
 }
 
+/// Serves in a process whose files cannot grow beyond a size: a full disk, for it.
+fn serve_with_files_below(folder: &Folder, bytes: u64) -> Manager {
+    let served = folder.serving();
+    let mut command = Command::new("sh");
+    // The signal ignored, a write fails instead; ulimit counts in blocks of 512 bytes.
+    command.args(["-c", "trap '' XFSZ; ulimit -S -f $0; exec \"$@\"", &(bytes / 512).to_string()]);
+    folder.launch(command.arg(served.get_program()).args(served.get_args()))
+}
+
 #[test]
 fn while_the_disk_is_full_nothing_is_acknowledged_and_with_room_it_goes_on() {
     let folder = Folder::new("full");
     let token = folder.token("acme");
-    let manager = folder.serve_with_files_below(512 * 1024);
+    let manager = serve_with_files_below(&folder, 512 * 1024);
     let agent = manager.cluster(&token, "prod");
     let path = "/api/v1/clusters/prod/kubernetes/commands";
     let arguments = json!({ "name": "web", "spec": { "text": "x".repeat(20_000) } });
@@ -76,7 +86,10 @@ fn while_the_disk_is_full_nothing_is_acknowledged_and_with_room_it_goes_on() {
     // It goes on answering what needs no room.
     assert_eq!(manager.command(&token, "prod", &kept[0])["envelope"], kept[0]["envelope"]);
     assert_eq!(agent.receipt(&receipt(&kept[0], "succeeded", true)).status, 503);
-    manager.let_files_grow();
+    // The disk has room.
+    let pid = manager.process.pid().to_string();
+    let grow = Command::new("prlimit").args(["--pid", &pid, "--fsize=unlimited"]).status();
+    assert!(grow.unwrap().success());
     let answered = until("the receipt is taken", || {
         let answer = agent.receipt(&receipt(&kept[0], "succeeded", true));
         (answer.status == 200).then_some(answer.body)

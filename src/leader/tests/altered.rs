@@ -16,14 +16,7 @@ impl Bench {
         object["data"]["state.json"] = state.to_string().into();
         FakeApi::put(&mut objects, STATE.to_owned(), object);
         drop(objects);
-        let tenure = Tenure {
-            holder: "a_1".into(),
-            transitions: 1,
-            lease_uid: "lease".into(),
-            first_start: false,
-            since: self.clock.monotonic(),
-        };
-        self.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+        self.grant(false);
         (0..9).find(|_| !self.leader.work().is_zero()).expect("it comes to rest");
     }
 

@@ -62,14 +62,7 @@ fn a_takeover_that_the_server_puts_off_is_tried_again_when_it_wants_it() {
     bench.leader.work();
     assert!(bench.leader.reign.is_none());
     bench.busy(429, "7");
-    let tenure = Tenure {
-        holder: "a_1".into(),
-        transitions: 1,
-        lease_uid: "lease".into(),
-        first_start: false,
-        since: bench.clock.monotonic(),
-    };
-    bench.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+    bench.grant(false);
     let mut steps = 0;
     while bench.leader.reign.is_none() {
         let pause = bench.leader.work();

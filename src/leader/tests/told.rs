@@ -24,15 +24,8 @@ fn after_a_hand_over_ten_minutes_are_counted_anew_and_the_period_goes_on() {
     bench.advance(Duration::from_mins(2));
     bench.advance(HAND_OVER_AFTER);
     assert!(!bench.leads());
-    let tenure = Tenure {
-        holder: "a_1".into(),
-        transitions: 1,
-        lease_uid: "lease".into(),
-        first_start: false,
-        since: bench.clock.monotonic(),
-    };
     assert!(bench.permit.take_resigned().is_some());
-    bench.permit.grant(&Arc::new(tenure), Duration::from_hours(9));
+    bench.grant(false);
     bench.advance(Duration::from_mins(5));
     bench.advance(HAND_OVER_AFTER.saturating_sub(Duration::from_secs(1)));
     assert!(bench.leads());

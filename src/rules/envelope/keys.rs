@@ -14,7 +14,8 @@ pub(super) const SIGNATURE_BYTES: usize = ed25519_compact::Signature::BYTES;
 const KEY_BYTES: usize = ed25519_compact::PublicKey::BYTES;
 
 /// What stands before the key in the DER of an Ed25519 SPKI. RFC 8410 section 4.
-const SPKI_PREFIX: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
+pub(super) const SPKI_PREFIX: [u8; 12] =
+    [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// Longest part of a foreign label that is told.
 const LABEL_CHARACTERS: usize = 40;

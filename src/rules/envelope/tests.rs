@@ -49,11 +49,7 @@ fn a_key_that_is_not_ed25519_or_weak_is_refused() {
         let body = STANDARD.encode(der);
         KeyRing::from_pem(&format!("-----BEGIN PUBLIC KEY-----\n{body}\n-----END PUBLIC KEY-----\n"))
     };
-    let spki = |key: &[u8]| {
-        let mut der = vec![0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-        der.extend_from_slice(key);
-        der
-    };
+    let spki = |key: &[u8]| [&keys::SPKI_PREFIX, key].concat();
     let mut neutral = [0; 32];
     neutral[0] = 1;
     assert_eq!(block(&spki(&neutral)), Err(KeyRingError::WeakKey));

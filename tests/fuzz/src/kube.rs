@@ -160,7 +160,7 @@ fn kinds(answers: &[Answer], arrival: Arrival) {
     let read = inventory::read(&client(answers, arrival).0);
     let counts = read.counts();
     let inventory = serde_json::to_value(&read).expect("it can be written");
-    for kind in ["nodes", "namespaces", "crds", "storage_classes", "ingress_classes"] {
+    for (kind, ..) in inventory::KINDS {
         let (state, items) = (inventory[kind]["state"].as_str(), inventory[kind]["items"].as_array());
         let (state, items) = (state.expect("a state"), items.expect("items"));
         assert!(["ok", "forbidden", "absent", "incomplete", "too_large"].contains(&state), "{state}");

@@ -5,10 +5,12 @@
 //! lost, delayed and doubled, clocks step, the manager is away for up to an hour, people edit what the agent keeps,
 //! and after every step the invariants of the design are checked.
 //!
-//! In reading order: [`world`] (the scheduler), `calls`, `events` and [`files`] (what happens), [`replica`],
-//! `loops` and [`thread`] (the agent in it), [`api`], [`manager`] and [`folder`] (the models), [`faults`],
-//! [`seasons`] and [`workload`] (the plan; a [`script`] takes its place), [`checker`], `invariants` and `sample`
-//! (what must hold), `shrink` (why it did not).
+//! In reading order: [`world`] (the scheduler), its `queue` and `running` (the processes in it), `calls`, `events` and
+//! [`files`] (what happens), [`replica`], `loops` and [`thread`] (the agent in it), [`host`] and [`identity`] (what it
+//! stands on), [`api`], its `streams` and `answers`, [`manager`] and [`folder`] (the models), `plan`, of [`faults`],
+//! [`seasons`] and [`workload`] by [`chance`] (a [`script`] takes its place), [`checker`], `invariants`, `sample`,
+//! [`history`] and [`stored`] (what must hold), [`shrink`] (why it did not), [`speech`], [`stats`] and [`trace`] (what is
+//! shown of it).
 
 mod answers;
 pub mod api;

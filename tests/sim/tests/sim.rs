@@ -42,7 +42,7 @@ fn one_seed_gives_one_trace() {
 }
 
 #[test]
-fn what_is_not_allowed_does_not_happen() {
+fn a_fault_that_is_not_allowed_does_not_happen() {
     let all = run(3, Options::default());
     assert!(all.happened.len() > 5);
     let none = run(3, Options { allowed: Allowed::Only([].into()), ..Options::default() });

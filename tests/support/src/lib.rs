@@ -2,8 +2,9 @@
 //!
 //! In reading order: [`World`] is all of it for one scenario; [`Cluster`] is etcd and kube-apiserver;
 //! [`Namespace`] is a fresh namespace with what `deploy/` puts into it; [`Manager`] and [`Agent`] are
-//! the two programs; [`Process`] is what they all are; [`Proxy`] breaks what goes between them;
-//! [`until`] is how a test waits.
+//! the two programs, [`Postgres`] is the database of several managers; [`Process`] is what they all are;
+//! [`Proxy`] breaks what goes between them, and [`TlsServer`] takes the place of one; [`until`] is how a
+//! test waits.
 //!
 //! Everything here panics with a message when the world is not as a test needs it: there is nobody
 //! above a test who could do better. Everything that waits has a bound.
@@ -25,9 +26,11 @@ mod identity;
 mod manager;
 mod measure;
 mod namespace;
+mod postgres;
 mod process;
 mod proxy;
 mod reaper;
+mod tls_server;
 mod wait;
 mod world;
 
@@ -40,7 +43,9 @@ pub use identity::Identity;
 pub use manager::Manager;
 pub use measure::Reading;
 pub use namespace::Namespace;
+pub use postgres::Postgres;
 pub use process::{Launch, Process};
 pub use proxy::{Call, Door, Exchange, Fate, Gate, Proxy, Raw, Reply, Server, Wire};
+pub use tls_server::{Request, TlsServer};
 pub use wait::until;
 pub use world::World;

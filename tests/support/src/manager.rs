@@ -41,7 +41,7 @@ impl Manager {
             envs,
             folder: folder.to_owned(),
         });
-        let addresses = announced(&process, 1);
+        let addresses = process.announces(1, STARTED);
         let url =
             |of: &str| addresses[of].as_str().unwrap_or_else(|| panic!("no {of} in {addresses}")).to_owned();
         let (rest_url, gateway_url) = (url("rest"), url("gateway"));
@@ -54,11 +54,11 @@ impl Manager {
 
     /// Kills it, and starts it again on the same ports with the same data.
     pub fn restart(&self) {
-        let before = announcements(&self.process).len();
+        let before = self.process.announced().len();
         let address = |url: &str| url.trim_start_matches("https://").to_owned();
         let args = serve(&self.folder, &address(&self.rest_url), &address(&self.gateway_url));
         self.process.start_again_with(args);
-        announced(&self.process, before + 1);
+        self.process.announces(before + 1, STARTED);
     }
 
     /// Its process, to be paused or killed.
@@ -221,17 +221,4 @@ fn serve(folder: &Path, rest: &str, gateway: &str) -> Vec<OsString> {
         args.extend([option.into(), value.into()]);
     }
     args
-}
-
-/// The lines of JSON that the manager prints, one a start.
-fn announcements(process: &Process) -> Vec<Value> {
-    process.stdout_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-}
-
-/// The addresses of the `number`th start.
-fn announced(process: &Process, number: usize) -> Value {
-    until("the manager to listen", STARTED, || {
-        assert!(process.is_running(), "the manager ended: {}", process.stderr_tail());
-        announcements(process).into_iter().nth(number - 1)
-    })
 }

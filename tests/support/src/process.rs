@@ -10,8 +10,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 
 use crate::reaper;
+use crate::wait::until;
 
 /// What is started, and how: kept by [`Process`], so that the same can be started again.
 #[derive(Clone, Debug)]
@@ -136,6 +138,21 @@ impl Process {
         self.text("stdout")
     }
 
+    /// The lines of JSON that it has written to standard output so far, over all its starts.
+    pub fn announced(&self) -> Vec<Value> {
+        // A line that is not whole yet is none.
+        self.stdout_text().lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Waits for the `number`th of these lines, from 1.
+    #[track_caller]
+    pub fn announces(&self, number: usize, bound: Duration) -> Value {
+        until("a line of JSON", bound, || {
+            assert!(self.is_running(), "it ended: {}", self.stderr_tail());
+            self.announced().into_iter().nth(number - 1)
+        })
+    }
+
     /// All that it has written to standard error so far, over all its starts.
     pub fn stderr_text(&self) -> String {
         self.text("stderr")
@@ -199,7 +216,6 @@ impl Drop for Running {
 mod tests {
     use super::*;
     use crate::folder::RunFolder;
-    use crate::wait::until;
 
     fn shell(folder: &RunFolder, script: &str) -> Process {
         Process::start(Launch {

@@ -7,9 +7,9 @@
 mod call;
 mod door;
 mod exchange;
-mod message;
+pub(crate) mod message;
 mod serve;
-mod tls;
+pub(crate) mod tls;
 mod wire;
 
 use std::collections::BTreeMap;

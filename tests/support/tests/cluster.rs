@@ -1,62 +1,9 @@
-//! The cluster that the other tests stand on, and the agent's rights in it.
+//! The cluster that the other tests stand on.
 
 use std::time::Duration;
 
 use navin_test_support::{Cluster, until};
 use serde_json::json;
-
-#[test]
-fn the_agents_account_may_read_its_lease_and_no_secret() {
-    let cluster = Cluster::shared();
-    let namespace = cluster.namespace("rights");
-    let agent = cluster.api_as(&cluster.service_account_token(&namespace.name, "navin-cluster-agent"));
-    let of = |group: &str, resource: &str| format!("{group}/namespaces/{}/{resource}", namespace.name);
-
-    let lease = json!({ "metadata": { "name": "navin-cluster-agent" }, "spec": { "holderIdentity": "me" } });
-    let (status, answer) = agent.post(&of("/apis/coordination.k8s.io/v1", "leases"), &lease);
-    assert_eq!(status, 201, "{answer}");
-    let state = json!({ "metadata": { "name": "navin-cluster-agent-state" } });
-    assert_eq!(agent.post(&of("/api/v1", "configmaps"), &state).0, 201);
-
-    let allowed = [
-        namespace.lease_path(),
-        namespace.state_path(),
-        namespace.components_path(),
-        "/api/v1/nodes".into(),
-        "/api/v1/namespaces".into(),
-        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".into(),
-        "/apis/storage.k8s.io/v1/storageclasses".into(),
-        "/apis/networking.k8s.io/v1/ingressclasses".into(),
-        "/version".into(),
-        "/api".into(),
-        "/apis".into(),
-    ];
-    for path in allowed {
-        let (status, answer) = agent.get(&path);
-        assert_eq!(status, 200, "{path}: {answer}");
-    }
-    let forbidden = [
-        of("/api/v1", "secrets"),
-        of("/api/v1", "secrets/navin-cluster-agent-identity"),
-        of("/api/v1", "pods"),
-        of("/api/v1", "configmaps"),
-        of("/api/v1", "configmaps/another"),
-        of("/api/v1", "events"),
-        of("/apis/coordination.k8s.io/v1", "leases"),
-        of("/apis/coordination.k8s.io/v1", "leases/another"),
-        of("/apis/apps/v1", "deployments"),
-        of("/apis/rbac.authorization.k8s.io/v1", "roles"),
-        "/apis/platform.navin.ai/v1/managedcomponents".into(),
-        "/apis/platform.navin.ai/v1/namespaces/default/managedcomponents".into(),
-    ];
-    for path in forbidden {
-        let (status, answer) = agent.get(&path);
-        assert_eq!(status, 403, "{path}: {answer}");
-    }
-    assert_eq!(agent.delete(&namespace.lease_path()).0, 403);
-    assert_eq!(agent.delete(&namespace.state_path()).0, 403);
-    assert_eq!(cluster.admin().with_bearer(Some("nobody")).get("/api/v1/nodes").0, 401);
-}
 
 #[test]
 fn a_components_spec_is_kept_as_it_is_and_its_sequence_is_a_column() {

@@ -1,7 +1,7 @@
 //! A model of the API server: one store, and of its behaviour what the agent can notice.
 //!
 //! `resourceVersion` rises only with a write that changes something; a PUT that changes nothing gives back the
-//! object as it is. `tests/conformance.rs` holds the model against a real kube-apiserver.
+//! object as it is. `tests/conformance/` holds the model against a real kube-apiserver.
 
 mod route;
 mod status;

@@ -74,12 +74,10 @@ pub(super) fn stream(
 }
 
 /// What the agent sends.
-pub(super) struct FromAgent<'s>(pub(super) &'s mut ToAgent);
-
-impl Source for FromAgent<'_> {
+impl Source for ToAgent {
     fn more(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let mut piece = [0; 16 * 1024];
-        let read = self.0.read(&mut piece)?;
+        let read = self.read(&mut piece)?;
         buffer.extend_from_slice(&piece[..read]);
         Ok(read)
     }

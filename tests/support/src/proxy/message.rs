@@ -7,26 +7,26 @@ const HEAD_LIMIT: usize = 64 * 1024;
 const BODY_LIMIT: usize = 64 * 1024 * 1024;
 
 /// A request or an answer.
-pub(super) struct Message {
+pub(crate) struct Message {
     /// The request line or the status line.
-    pub(super) first_line: String,
+    pub(crate) first_line: String,
     /// The first line and the headers.
     head: String,
     /// The body without its framing.
-    pub(super) body: Vec<u8>,
+    pub(crate) body: Vec<u8>,
     /// The whole message as it came.
-    pub(super) raw: Vec<u8>,
+    pub(crate) raw: Vec<u8>,
 }
 
 /// Where the bytes of a message come from: appends at least one byte, or none at the end.
-pub(super) trait Source {
+pub(crate) trait Source {
     fn more(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize>;
 }
 
 impl Message {
     /// Reads one message; none at the end of the connection. There is no pipelining: what follows a
     /// message before its answer is an error.
-    pub(super) fn read(source: &mut impl Source) -> io::Result<Option<Self>> {
+    pub(crate) fn read(source: &mut impl Source) -> io::Result<Option<Self>> {
         let mut raw = Vec::new();
         let head_end = loop {
             if let Some(at) = find(&raw, b"\r\n\r\n") {
@@ -56,8 +56,13 @@ impl Message {
         Ok(Some(Self { first_line, head, body, raw }))
     }
 
+    /// The bearer token that it carries.
+    pub(crate) fn bearer(&self) -> Option<String> {
+        self.header("authorization")?.strip_prefix("Bearer ").map(str::to_owned)
+    }
+
     /// The first header of this name.
-    pub(super) fn header(&self, name: &str) -> Option<String> {
+    pub(crate) fn header(&self, name: &str) -> Option<String> {
         header(&self.head, name)
     }
 }

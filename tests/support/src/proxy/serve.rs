@@ -11,7 +11,7 @@ use rustls::{ClientConnection, ServerConnection, StreamOwned};
 
 use super::call::{Call, Raw, Reply};
 use super::door::fall_silent;
-use super::exchange::{FromAgent, ToAgent, ToServer, exchange, stream};
+use super::exchange::{ToAgent, ToServer, exchange, stream};
 use super::message::Message;
 use super::wire::Verdict;
 use super::{Inner, lock};
@@ -30,7 +30,7 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
     let mut agent = StreamOwned::new(session, socket);
     let mut server = None;
     let mut last = Instant::now();
-    while let Some(request) = Message::read(&mut FromAgent(&mut agent))? {
+    while let Some(request) = Message::read(&mut agent)? {
         if inner.is_silent(connection, last.elapsed()) {
             return fall_silent(inner, &agent.sock);
         }
@@ -41,7 +41,7 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
             server: inner.server,
             method: words.next().unwrap_or_default(),
             path: words.next().unwrap_or_default(),
-            bearer: bearer(&request),
+            bearer: request.bearer(),
             body: request.body.into(),
             at: Instant::now(),
         });
@@ -110,10 +110,6 @@ pub(super) fn serve(inner: &Inner, connection: u64, socket: TcpStream) -> io::Re
         last = Instant::now();
     }
     Ok(())
-}
-
-fn bearer(request: &Message) -> Option<String> {
-    request.header("authorization")?.strip_prefix("Bearer ").map(str::to_owned)
 }
 
 /// Sends bytes at their pace.

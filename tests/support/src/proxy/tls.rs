@@ -14,7 +14,7 @@ fn certificates(path: &Path) -> Vec<CertificateDer<'static>> {
 }
 
 /// Shows this certificate, and asks for none.
-pub(super) fn server_config(chain: &Path, key: &Path) -> ServerConfig {
+pub(crate) fn server_config(chain: &Path, key: &Path) -> ServerConfig {
     let key = PrivateKeyDer::from_pem_file(key).expect("the server's key");
     showing(certificates(chain), key)
 }

@@ -1,4 +1,4 @@
-//! A plain TCP proxy in front of a server: the network between the agent and the manager, to be cut.
+//! The network between the agent and a server, to be cut: bytes are carried, and nothing of them is known.
 
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The proxy; it ends with the process.
-pub(crate) struct Proxy {
+/// The way to a server; it ends with the process.
+pub(crate) struct Cable {
     port: u16,
     shared: Arc<Shared>,
 }
@@ -21,7 +21,7 @@ struct Shared {
     connections: Mutex<Vec<TcpStream>>,
 }
 
-impl Proxy {
+impl Cable {
     /// In front of `https://127.0.0.1:<port>`.
     pub(crate) fn start(url: &str) -> Self {
         Self::with_memory(url, None)

@@ -17,7 +17,8 @@ pub(crate) struct Queued {
     about: Option<(String, Option<Value>)>,
 }
 
-/// Queues the `number`th, for the manager's own time or so many seconds: two applies, then a delete, of one name after another; now and then an inventory.
+/// Queues the `number`th, for the manager's own time or so many seconds: two applies, then a delete, of one name after
+/// another; now and then an inventory.
 pub(crate) fn queue(world: &World, number: u64, valid_for_s: Option<u64>) -> Queued {
     let name = format!("c{:02}", number % NAMES);
     let (operation, arguments, about) = if number.is_multiple_of(97) {

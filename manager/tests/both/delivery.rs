@@ -1,12 +1,8 @@
 //! Which commands go out, when, and how often.
 
-use crate::support::Folder;
+use super::support::{Folder, id, until, woken_after};
 use std::thread;
 use std::time::{Duration, Instant};
-
-fn id(command: &serde_json::Value) -> String {
-    command["command_id"].as_str().unwrap().to_owned()
-}
 
 #[test]
 fn an_open_poll_answers_as_soon_as_a_command_is_queued() {
@@ -17,7 +13,7 @@ fn an_open_poll_answers_as_soon_as_a_command_is_queued() {
     let waiting = agent.clone();
     let started = Instant::now();
     let poll = thread::spawn(move || waiting.poll(30));
-    crate::support::until("the poll is noted", || {
+    until("the poll is noted", || {
         let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
         shown["agent"]["online"].as_bool().filter(|online| *online)
     });
@@ -36,20 +32,8 @@ fn an_open_poll_is_woken_and_does_not_only_look_once_a_second() {
     let token = folder.token("acme");
     let manager = folder.serve();
     let agent = manager.cluster(&token, "prod");
-    let fastest = (0..5).map(|_| {
-        let waiting = agent.clone();
-        let poll = thread::spawn(move || (waiting.polled(30), Instant::now()));
-        // The poll has set out by the time that these are answered.
-        for _ in 0..5 {
-            manager.get(&token, "/api/v1/clusters/prod").expect(200);
-        }
-        let queued = id(&manager.queue(&token, "prod"));
-        let since = Instant::now();
-        let (polled, at) = poll.join().unwrap();
-        assert_eq!(polled, [queued]);
-        at.saturating_duration_since(since)
-    });
-    assert!(fastest.min().unwrap() < Duration::from_millis(500));
+    let fastest = (0..5).map(|_| woken_after(&agent, &manager, &manager, &token)).min().unwrap();
+    assert!(fastest < Duration::from_millis(500), "{fastest:?}");
 }
 
 #[test]
@@ -171,9 +155,7 @@ fn an_expired_command_is_shown_as_such_and_not_delivered() {
     let agent = manager.cluster(&token, "prod");
     let body = serde_json::json!({ "operation": "inventory.report", "arguments": {}, "valid_for_s": 1 });
     let queued = manager.post(&token, "/api/v1/clusters/prod/kubernetes/commands", &body).expect(201);
-    crate::support::until("it expires", || {
-        (manager.command(&token, "prod", &queued)["status"] == "expired").then_some(())
-    });
+    until("it expires", || (manager.command(&token, "prod", &queued)["status"] == "expired").then_some(()));
     assert!(agent.polled(0).is_empty());
     // What happened in the cluster counts for more than the manager's own word.
     agent.receipt(&crate::support::receipt(&queued, "succeeded", true)).expect(200);

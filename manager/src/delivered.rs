@@ -24,12 +24,12 @@ pub(crate) struct Delivered {
 
 impl Delivered {
     /// None yet.
-    pub(super) fn new(app: &Shared, cluster: &ClusterKey) -> Self {
+    pub(crate) fn new(app: &Shared, cluster: &ClusterKey) -> Self {
         Self { app: app.clone(), cluster: cluster.clone(), sent: Mutex::default() }
     }
 
     /// One more; those that are due again anyway are forgotten.
-    pub(super) fn note(&self, sent: Sent) {
+    pub(crate) fn note(&self, sent: Sent) {
         let mut all = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|former| former.at > sent.at.saturating_sub(AGAIN_AFTER_MS));
         all.push(sent);

@@ -1,12 +1,30 @@
 //! What the scenarios share: bounds, clusters that are changed, and words for what is asserted.
+//!
+//! [`inbox`] and [`doctor`] speak to the agent past the manager; [`signer`] and [`gateway`] play the manager where
+//! the real one would never do what a scenario needs, [`webhook`] somebody else in the cluster; [`wired`] and
+//! [`cable`] are put between, where single calls or the network are to be broken; [`mount`] is a folder as the
+//! kubelet makes one.
 
-use navin_test_support::{Cluster, World, until};
+pub(crate) mod cable;
+pub(crate) mod doctor;
+pub(crate) mod gateway;
+pub(crate) mod inbox;
+pub(crate) mod mount;
+pub(crate) mod signer;
+pub(crate) mod webhook;
+pub(crate) mod wired;
+
+use navin_test_support::{Agent, Cluster, World, until};
 use serde_json::{Value, json};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 /// Longest that a step may take on a loaded machine; a good one takes a fraction of it.
 pub(crate) const BOUND: Duration = Duration::from_secs(30);
+
+/// The component's CRD.
+pub(crate) const CRD: &str =
+    "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/managedcomponents.platform.navin.ai";
 
 /// The name of every scenario's first replica.
 pub(crate) const POD: &str = "agent-a";
@@ -92,6 +110,27 @@ pub(crate) fn hold_in_deletion(world: &World, name: &str) {
     assert!(live(world, name)["metadata"]["deletionTimestamp"].is_string());
 }
 
+/// Changes a component's spec as somebody would who also has a label, an annotation and a finalizer of one's own
+/// there.
+#[track_caller]
+pub(crate) fn touch_by_another(world: &World, name: &str, spec: &Value) {
+    let metadata = json!({
+        "labels": { "other.example/label": "kept" },
+        "annotations": { "other.example/note": "kept" },
+        "finalizers": [FINALIZER],
+    });
+    patch(world, name, &json!({ "metadata": metadata, "spec": spec }));
+}
+
+/// That what [`touch_by_another`] put on a component is there.
+#[track_caller]
+pub(crate) fn assert_kept_of_another(object: &Value) {
+    let metadata = &object["metadata"];
+    assert_eq!(metadata["labels"]["other.example/label"], "kept");
+    assert_eq!(metadata["annotations"]["other.example/note"], "kept");
+    assert_eq!(metadata["finalizers"], json!([FINALIZER]));
+}
+
 /// Somebody else's finalizer.
 pub(crate) const FINALIZER: &str = "other.example/keep";
 
@@ -105,6 +144,26 @@ pub(crate) fn add_finalizer(world: &World, name: &str) {
 #[track_caller]
 pub(crate) fn let_go(world: &World, name: &str) {
     patch(world, name, &json!({ "metadata": { "finalizers": null } }));
+}
+
+/// Waits until a component has this spec; the component.
+#[track_caller]
+pub(crate) fn until_spec(world: &World, name: &str, spec: &Value) -> Value {
+    until("the component to be as it was signed", BOUND, || {
+        world.namespace.component(name).filter(|object| object["spec"] == *spec)
+    })
+}
+
+/// Queues an apply of `ingress`, which is held in deletion, and waits until a leader has accepted it; its
+/// `command_id`.
+#[track_caller]
+pub(crate) fn held_apply(world: &World, agent: &Agent) -> String {
+    agent.wait_leads(&world.namespace, BOUND);
+    hold_in_deletion(world, "ingress");
+    let arguments = json!({ "name": "ingress", "spec": { "replicas": 2 } });
+    let command = queue(world, "managedcomponent.apply", &arguments);
+    until_accepted(world, &command);
+    command
 }
 
 /// The agent's state, which exists.
@@ -124,7 +183,7 @@ pub(crate) fn record(state: &Value, command_id: &str) -> Option<(String, Value)>
 #[track_caller]
 pub(crate) fn until_accepted(world: &World, command_id: &str) -> Value {
     until("the command to be accepted", BOUND, || {
-        let (_, record) = record(&state(world), command_id)?;
+        let (_, record) = record(&world.namespace.state()?, command_id)?;
         (!record["phase"]["accepted"].is_null()).then_some(record)
     })
 }
@@ -133,7 +192,7 @@ pub(crate) fn until_accepted(world: &World, command_id: &str) -> Value {
 #[track_caller]
 pub(crate) fn until_done(world: &World, command_id: &str) -> Value {
     until("the command to be done", BOUND, || {
-        let (_, record) = record(&state(world), command_id)?;
+        let (_, record) = record(&world.namespace.state()?, command_id)?;
         (!record["phase"]["done"].is_null()).then_some(record)
     })
 }

@@ -1,35 +1,40 @@
 //! A PostgreSQL server of the tests' own: in a folder of its own, on a free port, as a user without
 //! rights. It ends with this process.
 
-use crate::support::until;
-use navin_test_support::{Launch, Process, target_dir};
-use sqlx::{Connection, PgConnection};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::Duration;
+
+use crate::folder::target_dir;
+use crate::process::{Launch, Process};
+use crate::wait::until;
 
 /// The password of the superuser, to which nothing but loopback listens.
 const PASSWORD: &str = "loopback";
 
+/// Longest until it answers.
+const STARTED: Duration = Duration::from_secs(45);
+
 /// A running server.
-pub(crate) struct Server {
-    pub(crate) process: Process,
+#[derive(Debug)]
+pub struct Postgres {
+    process: Process,
     port: u16,
 }
 
-impl Server {
+impl Postgres {
     /// The server that the tests of this process share.
-    #[allow(dead_code, reason = "not where there is one scenario")]
-    pub(crate) fn shared() -> &'static Self {
-        static SHARED: OnceLock<Server> = OnceLock::new();
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Postgres> = OnceLock::new();
         SHARED.get_or_init(|| Self::start("shared"))
     }
 
     /// Starts a server.
-    pub(crate) fn start(name: &str) -> Self {
+    pub fn start(name: &str) -> Self {
         let (user, folder) = folder(name);
         let data = folder.join("data").display().to_string();
         let password = folder.join("password");
@@ -62,24 +67,32 @@ impl Server {
         server
     }
 
-    /// Waits until it answers.
-    pub(crate) fn wait_ready(&self) {
-        until("PostgreSQL answers", || {
+    /// SIGKILL.
+    pub fn kill9(&self) {
+        self.process.kill9();
+    }
+
+    /// Starts it again, and waits until it answers.
+    pub fn restart(&self) {
+        self.process.start_again();
+        self.wait_ready();
+    }
+
+    fn wait_ready(&self) {
+        until("PostgreSQL to answer", STARTED, || {
             assert!(self.process.is_running(), "{}", self.process.stderr_tail());
-            self.try_run("postgres", "SELECT 1").ok()
+            self.try_run("SELECT 1").ok()
         });
     }
 
     /// Stops it and the processes of its connections, which say nothing until they are let go on.
-    #[allow(dead_code, reason = "not where there is one scenario")]
-    pub(crate) fn pause(&self) {
+    pub fn pause(&self) {
         self.process.pause();
         self.signal_connections("-STOP");
     }
 
     /// Lets all of them go on.
-    #[allow(dead_code, reason = "not where there is one scenario")]
-    pub(crate) fn resume(&self) {
+    pub fn resume(&self) {
         self.signal_connections("-CONT");
         self.process.resume();
     }
@@ -91,28 +104,26 @@ impl Server {
     }
 
     /// Makes a database; its address.
-    pub(crate) fn database(&self, name: &str) -> String {
-        self.try_run("postgres", &format!("CREATE DATABASE \"{name}\"")).unwrap();
+    pub fn database(&self, name: &str) -> String {
+        self.try_run(&format!("CREATE DATABASE \"{name}\"")).expect("a database");
         self.url(name)
     }
 
     /// The address of a database.
-    pub(crate) fn url(&self, name: &str) -> String {
+    pub fn url(&self, name: &str) -> String {
         format!("postgres://navin:{PASSWORD}@127.0.0.1:{}/{name}", self.port)
     }
 
-    fn try_run(&self, database: &str, statement: &str) -> Result<(), sqlx::Error> {
-        runtime().block_on(async {
-            let mut connection = PgConnection::connect(&self.url(database)).await?;
-            sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(&mut connection).await?;
-            connection.close().await
-        })
+    fn try_run(&self, statement: &str) -> Result<(), String> {
+        let mut psql = Command::new(program("psql"));
+        let ran = psql.args(["-X", "-q", &self.url("postgres"), "-c", statement]).output();
+        let output = ran.map_err(|error| error.to_string())?;
+        if output.status.success() {
+            Ok(())
+        } else {
+            Err(String::from_utf8_lossy(&output.stderr).into_owned())
+        }
     }
-}
-
-/// Where statements of the tests run.
-pub(crate) fn runtime() -> tokio::runtime::Runtime {
-    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap()
 }
 
 /// A program of PostgreSQL: in the PATH, or where Debian has it.

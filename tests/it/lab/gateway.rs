@@ -3,19 +3,11 @@
 
 use crate::lab::{BOUND, POD};
 use crate::signer::Signer;
-use jiff::Timestamp;
-use jiff::fmt::rfc2822::DateTimePrinter;
-use navin_test_support::{Agent, World, until};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use rustls::{ServerConfig, ServerConnection, StreamOwned};
+use navin_test_support::{Agent, Request, TlsServer, World, until};
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
 use std::time::{Duration, Instant};
 
 /// A world whose agent speaks to a scripted gateway; no agent runs until [`Scripted::agent`].
@@ -68,7 +60,7 @@ impl Scripted {
 /// The gateway; it ends with this value.
 pub(crate) struct ScriptedGateway {
     shared: Arc<Shared>,
-    port: u16,
+    server: TlsServer,
 }
 
 #[derive(Default)]
@@ -98,35 +90,16 @@ impl Shared {
 impl ScriptedGateway {
     fn start(world: &World) -> Self {
         let file = |name: &str| world.manager.data().join("tls").join(name);
-        let certificate =
-            CertificateDer::from_pem_file(file("server.crt")).expect("the server's certificate");
-        let key = PrivateKeyDer::from_pem_file(file("server.key")).expect("the server's key");
-        let config = ServerConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("ring knows the protocol versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .expect("the key is the certificate's");
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("a bound address").port();
         let shared = Arc::new(Shared::default());
-        let (config, ours) = (Arc::new(config), Arc::clone(&shared));
-        thread::spawn(move || {
-            for connection in listener.incoming().map_while(Result::ok) {
-                if ours.closed.load(Ordering::Relaxed) {
-                    return;
-                }
-                let (config, shared) = (Arc::clone(&config), Arc::clone(&ours));
-                // A connection that breaks is the agent's to notice, or its end.
-                thread::spawn(move || drop(serve(connection, config, &shared)));
-            }
+        let ours = Arc::clone(&shared);
+        let server = TlsServer::with_files(&file("server.crt"), &file("server.key"), move |request| {
+            Some((200, answer(&ours, request)?))
         });
-        Self { shared, port }
+        Self { shared, server }
     }
 
-    /// `https://127.0.0.1:<port>`.
     pub(crate) fn url(&self) -> String {
-        format!("https://127.0.0.1:{}", self.port)
+        self.server.url()
     }
 
     /// Delivers envelopes in one answer to a poll.
@@ -176,76 +149,32 @@ impl Drop for ScriptedGateway {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::Relaxed);
         self.shared.changed.notify_all();
-        // Wakes the thread that accepts; it ends where nobody can connect any more either.
-        drop(TcpStream::connect(("127.0.0.1", self.port)));
     }
-}
-
-type Connection = BufReader<StreamOwned<ServerConnection, TcpStream>>;
-
-fn serve(socket: TcpStream, config: Arc<ServerConfig>, shared: &Shared) -> io::Result<()> {
-    socket.set_nodelay(true)?;
-    let session = ServerConnection::new(config).map_err(io::Error::other)?;
-    let mut connection = BufReader::new(StreamOwned::new(session, socket));
-    while let Some((request, body)) = receive(&mut connection)? {
-        let Some(answer) = answer(shared, &request, &body) else { return Ok(()) };
-        let date = DateTimePrinter::new()
-            .timestamp_to_rfc9110_string(&Timestamp::now())
-            .map_err(io::Error::other)?;
-        let head = format!(
-            "HTTP/1.1 200 OK\r\nDate: {date}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            answer.len()
-        );
-        let stream = connection.get_mut();
-        stream.write_all(head.as_bytes())?;
-        stream.write_all(answer.as_bytes())?;
-        stream.flush()?;
-    }
-    Ok(())
-}
-
-/// One request, its first line and its body; none at the end of the connection.
-fn receive(connection: &mut Connection) -> io::Result<Option<(String, Vec<u8>)>> {
-    let mut request = String::new();
-    if connection.read_line(&mut request)? == 0 {
-        return Ok(None);
-    }
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        connection.read_line(&mut line)?;
-        let line = line.trim_end().to_ascii_lowercase();
-        if line.is_empty() {
-            break;
-        }
-        if let Some(value) = line.strip_prefix("content-length:") {
-            length = value.trim().parse().map_err(io::Error::other)?;
-        }
-    }
-    let mut body = vec![0; length];
-    connection.read_exact(&mut body)?;
-    Ok(Some((request, body)))
 }
 
 /// What to answer; none where the connection shall break instead.
-fn answer(shared: &Shared, request: &str, body: &[u8]) -> Option<String> {
-    let sent = || serde_json::from_slice(body).unwrap_or_else(|error| panic!("{request}: {error}"));
-    if let Some((_, wait)) = request.split_once("/v1/cluster-agent/commands?wait_s=") {
-        let seconds = wait.split(' ').next()?.parse().ok()?;
-        return Some(poll(shared, Duration::from_secs(seconds)));
+fn answer(shared: &Shared, request: &Request) -> Option<String> {
+    let sent =
+        || serde_json::from_slice(&request.body).unwrap_or_else(|error| panic!("{request:?}: {error}"));
+    if let Some(seconds) = request.path.strip_prefix("/v1/cluster-agent/commands?wait_s=") {
+        return Some(poll(shared, Duration::from_secs(seconds.parse().ok()?)));
     }
     let mut script = shared.script();
-    if request.starts_with("POST /v1/cluster-agent/receipts ") {
-        script.receipts.push(sent());
-        if let Some(left) = script.unanswered.checked_sub(1) {
-            script.unanswered = left;
-            return None;
+    match request.path.as_str() {
+        "/v1/cluster-agent/receipts" => {
+            script.receipts.push(sent());
+            if let Some(left) = script.unanswered.checked_sub(1) {
+                script.unanswered = left;
+                return None;
+            }
+            Some(json!({ "recorded": true }).to_string())
         }
-        return Some(json!({ "recorded": true }).to_string());
+        "/v1/cluster-agent/report" => {
+            script.reports.push(sent());
+            Some(json!({ "inventory": "kept" }).to_string())
+        }
+        _ => panic!("a call of the contract: {request:?}"),
     }
-    assert!(request.starts_with("POST /v1/cluster-agent/report "), "a call of the contract: {request}");
-    script.reports.push(sent());
-    Some(json!({ "inventory": "kept" }).to_string())
 }
 
 /// The long poll. Envelopes go out as the bytes that they are.

@@ -74,14 +74,14 @@ fn sigterm_answers_open_polls_and_ends_with_0() {
         shown["agent"]["online"].as_bool().filter(|online| *online)
     });
     let started = Instant::now();
-    manager.terminate();
+    manager.process.terminate();
     assert_eq!(poll.join().unwrap().expect(200), json!({ "commands": [] }));
-    assert_eq!(manager.wait().code(), Some(0));
+    assert_eq!(manager.wait(), 0);
     assert!(started.elapsed() < Duration::from_secs(5));
 }
 
 #[test]
-fn keys_are_private_and_used_again() {
+fn keys_are_readable_by_their_owner_alone_and_used_again() {
     let folder = Folder::new("keys");
     let read = |name: &str| fs::read(folder.join("data/tls").join(name)).unwrap();
     let names = ["ca.crt", "ca.key", "server.crt", "server.key", "signing.key", "manager.pem"];
@@ -99,7 +99,7 @@ fn keys_are_private_and_used_again() {
 fn no_secret_and_no_spec_is_logged_whatever_the_level() {
     let folder = Folder::new("log");
     let token = folder.token("acme");
-    let manager = folder.serve_tracing();
+    let manager = folder.launch(folder.serving().env("NAVIN_LOG", "trace"));
     manager.cluster(&token, "prod");
     let issued = manager
         .post(&token, "/api/v1/clusters/prod/kubernetes/agent", &json!({ "gateway_url": manager.gateway }))
@@ -119,13 +119,13 @@ fn no_secret_and_no_spec_is_logged_whatever_the_level() {
         "users": [{ "name": "u", "user": { "token": "canary-kubeconfig" } }] });
     let body = json!({ "cluster_id": "new", "namespace": "navin", "kubeconfig": config.to_string() });
     manager.post(&token, "/api/v1/clusters", &body).expect(422);
-    manager.terminate();
+    manager.process.terminate();
     manager.wait();
-    let log = fs::read_to_string(folder.join("log")).unwrap();
+    let log = manager.process.stderr_text();
     assert!(log.contains("TRACE") && log.contains("stopping"), "{log}");
     let key = issued["tls_key"].as_str().unwrap().lines().nth(1).unwrap().to_owned();
     let password =
-        folder.database().unwrap_or("canary").split('@').next().unwrap().rsplit(':').next().unwrap();
+        folder.database.as_deref().unwrap_or("canary").split('@').next().unwrap().rsplit(':').next().unwrap();
     let signing = fs::read_to_string(folder.join("data/tls/signing.key")).unwrap();
     let signing = signing.lines().nth(1).unwrap();
     for secret in
@@ -219,7 +219,8 @@ fn a_gateway_alone_delivers_without_the_keys_that_sign() {
     for name in ["ca.crt", "server.crt", "server.key"] {
         fs::copy(folder.join("data/tls").join(name), tls.join(name)).unwrap();
     }
-    let gateway = folder.agent_gateway_with(&tls);
+    let gateway = ["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", tls.to_str().unwrap()];
+    let gateway = folder.launch(&folder.command(&gateway));
     assert_eq!(agent.at(&gateway).polled(0), [queued["command_id"].as_str().unwrap()]);
     let receipt = crate::support::receipt(&queued, "succeeded", true);
     agent.at(&gateway).receipt(&receipt).expect(200);

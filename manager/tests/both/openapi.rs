@@ -1,8 +1,8 @@
 //! Every call that `/openapi.json` describes, as described: with what it takes, with what it does not,
 //! without a token, and with another tenant's.
 
+use super::walk::{CLUSTER, Call, Walk, bad_bodies};
 use crate::support::Folder;
-use crate::walk::{CLUSTER, Call, Walk, bad_bodies};
 use serde_json::{Map, Value, json};
 
 #[test]
