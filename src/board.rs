@@ -83,7 +83,6 @@ impl Board {
     /// This replica does not lead any more.
     pub fn stepped_down(&self) {
         self.shown.lock().reign = None;
-        self.unlisted();
     }
 
     /// The state as it was last written.
@@ -199,12 +198,6 @@ impl Board {
         if self.kept(name) {
             self.shown.tell(|shown| shown.status_changed = true);
         }
-    }
-
-    /// Whether the watch, which has seen all, does not see it.
-    #[must_use]
-    pub fn shows_absent(&self, name: &ComponentName) -> bool {
-        self.live().as_ref().is_some_and(|live| !live.contains_key(name.as_str()))
     }
 
     /// Whether a command asked for the component.

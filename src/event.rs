@@ -36,8 +36,8 @@ pub enum Event {
     Trust(Box<Trust>),
     /// All components of the managed namespace, as the watch found them.
     Listed(Vec<Sighting>),
-    /// One component was made or changed; the object as JSON, where that is short.
-    Seen(Sighting, Option<Box<str>>),
+    /// One component was made or changed.
+    Seen(Sighting),
     /// One component is gone: its name.
     Gone(String),
 }

@@ -4,7 +4,6 @@
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Largest file that the agent reads, in bytes: a certificate bundle or a command.
@@ -50,16 +49,6 @@ pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, limit: usize) -> io::Result<String> {
     String::from_utf8(read(path, limit)?)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "expected UTF-8 text"))
-}
-
-/// Which file it is, and when it was last changed: device, inode, and `ctime` in seconds and nanoseconds.
-pub type Stamp = (u64, u64, i64, i64);
-
-/// The file that a path leads to, links followed; None where there is none, or none in reach.
-#[must_use]
-pub fn stamp(path: &Path) -> Option<Stamp> {
-    let file = fs::metadata(path).ok()?;
-    Some((file.dev(), file.ino(), file.ctime(), file.ctime_nsec()))
 }
 
 /// Writes a file so that its name never has a part of it, in place of what has that name. It may be lost when

@@ -4,6 +4,7 @@
 //! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated
 //! here: what an unanswered one means is the caller's decision.
 
+mod addresses;
 mod limited;
 mod pem;
 #[cfg(test)]
@@ -13,17 +14,15 @@ pub use pem::{check_issued, check_issuers, check_key_pair, not_after};
 
 use crate::threads::Slot;
 use crate::token::TokenFile;
+use addresses::Addresses;
 use limited::Limited;
 use pem::{certificates, client_certificate};
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use ureq::config::Config;
-use ureq::http::Uri;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
-use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::unversioned::transport::DefaultConnector;
 
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
@@ -285,28 +284,5 @@ fn is_before_sending(error: &io::Error) -> bool {
             error.kind() == io::ErrorKind::ConnectionRefused
                 || error.to_string().starts_with("failed to lookup address information")
         }
-    }
-}
-
-/// Takes an address as it is; a name is looked up by ureq, which starts a thread for each look-up.
-#[derive(Debug, Default)]
-struct Addresses(DefaultResolver);
-
-impl Resolver for Addresses {
-    fn resolve(
-        &self,
-        uri: &Uri,
-        config: &Config,
-        timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let target = uri.scheme().zip(uri.authority());
-        let address =
-            target.and_then(|(scheme, authority)| DefaultResolver::host_and_port(scheme, authority));
-        let Some(address) = address.and_then(|address| address.parse().ok()) else {
-            return self.0.resolve(uri, config, timeout);
-        };
-        let mut found = self.empty();
-        found.push(address);
-        Ok(found)
     }
 }

@@ -111,13 +111,18 @@ impl Identity {
 /// The identity in use; another takes its place while the process runs.
 pub type Current = Slot<Identity>;
 
-/// The five files as they stand; a file that is absent or out of reach is None.
-pub type Seen = [Option<files::Stamp>; FILES.len()];
-
-/// What changes when one of the five files does. None of them is opened.
+/// SHA-256 over the five files as they are, readable or not: what changes when one of them does.
 #[must_use]
-pub fn look(dir: &Path) -> Seen {
-    FILES.map(|name| files::stamp(&dir.join(name)))
+pub fn fingerprint(dir: &Path) -> [u8; 32] {
+    let mut context = ring::digest::Context::new(&ring::digest::SHA256);
+    for name in FILES {
+        let bytes = files::read(&dir.join(name), MAX_FILE_BYTES).unwrap_or_default();
+        context.update(&u64::try_from(bytes.len()).unwrap_or(u64::MAX).to_be_bytes());
+        context.update(&bytes);
+    }
+    let mut digest = [0; 32];
+    digest.copy_from_slice(context.finish().as_ref());
+    digest
 }
 
 /// Reads and verifies what is needed to judge a command: `manager.pem` and `config.json`.

@@ -38,7 +38,7 @@ use std::time::Duration;
 
 use execute::Task;
 use store::{Stop, Store};
-use upkeep::Keeper;
+use upkeep::{Keeper, glimpse};
 
 /// Longest sleep while nothing is due.
 const IDLE: Duration = Duration::from_secs(5);
@@ -188,7 +188,7 @@ impl Leader {
             }
             Event::Inventory { result, asked, whole } => self.inventory_read(&result, asked, &whole),
             Event::Listed(all) => self.listed(&all),
-            Event::Seen(seen, object) => self.shown(&seen, object),
+            Event::Seen(seen) => self.sighted(&seen.name, glimpse(&seen)),
             Event::Gone(name) => self.sighted(&name, Glimpse::Gone),
         }
     }

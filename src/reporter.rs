@@ -221,7 +221,11 @@ impl Reporter {
     fn warn_of_time(&mut self) {
         let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > OFFSET_TRUSTED_MS);
         if let Some(offset) = skew {
-            let message = format!("the manager's clock is {} s away from this node's", offset / 1_000);
+            let message = format!(
+                "the manager's clock is {} s away from this node's: set both by NTP; commands may be refused not_yet_valid \
+                 or expired",
+                offset / 1_000
+            );
             self.notices.warning("ClockSkew", About::Pod, &message);
         }
         let Some(end) = self.identity.get().certificate_not_after else { return };
@@ -229,12 +233,15 @@ impl Reporter {
             self.progress.warned = None;
             return;
         }
-        let message = format!("the certificate towards the manager ends {}", format_time(end));
+        let message = format!(
+            "the certificate towards the manager ends {}: have the manager issue a new identity, and apply its Secret",
+            format_time(end)
+        );
         self.notices.warning("CertificateExpiring", About::Pod, &message);
         let now = self.clock.monotonic();
         if self.progress.warned.is_none_or(|warned| now.saturating_sub(warned) >= DAILY) {
             self.progress.warned = Some(now);
-            log::warn!("{message}: have the manager issue a new identity, and apply its Secret");
+            log::warn!("{message}");
         }
     }
 }

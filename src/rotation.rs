@@ -9,7 +9,7 @@
 use crate::event::Event;
 use crate::heartbeat::Pulse;
 use crate::http::{Http, Switch};
-use crate::identity::{Current, Identity, Seen, look};
+use crate::identity::{Current, Identity, fingerprint};
 use crate::leadership::Permit;
 use crate::notices::{About, Notices};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use std::sync::mpsc::SyncSender;
 use std::time::Duration;
 
 /// Between two looks at the folder.
-const EVERY: Duration = Duration::from_secs(5);
+const EVERY: Duration = Duration::from_secs(10);
 
 /// The looking side.
 pub struct Rotation {
@@ -37,7 +37,7 @@ pub struct Rotation {
     /// By which the thread is heard.
     pub pulse: Arc<Pulse>,
     /// The files as they were last looked at.
-    pub seen: Seen,
+    pub seen: [u8; 32],
 }
 
 /// A verified identity, and a client of the gateway for each [`Rotation::clients`].
@@ -54,7 +54,7 @@ impl Rotation {
 
     /// Looks once; takes a new identity into use if there is one.
     pub fn step(&mut self) {
-        let found = look(&self.dir);
+        let found = fingerprint(&self.dir);
         if found == self.seen {
             return;
         }
@@ -62,8 +62,12 @@ impl Rotation {
         match self.load() {
             Ok(identity) => self.take(identity),
             Err(why) => {
-                log::warn!("identity rejected, the running one is kept: {why}");
-                self.notices.warning("IdentityRejected", About::Pod, &why);
+                let text = format!(
+                    "identity rejected, the running one is kept: {why}: have the manager issue a new one, and apply \
+                     its whole Secret"
+                );
+                log::warn!("{text}");
+                self.notices.warning("IdentityRejected", About::Pod, &text);
             }
         }
     }

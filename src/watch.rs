@@ -21,7 +21,9 @@ const SHORTEST_S: u64 = 240;
 /// See [`SHORTEST_S`].
 const SPREAD_S: u64 = 50;
 /// Longest that a watch is silent before it is dead.
-pub const LONGEST: Duration = Duration::from_secs(SHORTEST_S + SPREAD_S).saturating_add(SILENCE);
+pub const LONGEST: Duration = Duration::from_secs(300);
+const _: () =
+    assert!(LONGEST.as_secs() == SHORTEST_S + SPREAD_S + SILENCE.as_secs(), "the longest and its silence");
 /// Age of the list at which a watch is followed by another list.
 const RELIST: Duration = Duration::from_mins(9);
 /// Least time between two lists.
@@ -85,6 +87,7 @@ impl Watcher {
     /// What was known is worth nothing for the next tenure: it begins with a list.
     pub fn not_leading(&mut self) {
         self.progress.version = None;
+        self.board.unlisted();
     }
 
     fn leads(&self) -> bool {
@@ -152,9 +155,9 @@ impl Watcher {
                 version = newer;
             }
             match change {
-                Change::Seen(sighting, status, object) => {
+                Change::Seen(sighting, status) => {
                     self.board.seen(sighting.clone(), status);
-                    self.tell(Event::Seen(sighting, object));
+                    self.tell(Event::Seen(sighting));
                 }
                 Change::Gone(name) => {
                     self.board.gone(&name);

@@ -104,11 +104,6 @@ pub(crate) fn who(agent: &Agent) -> String {
     format!("JTI={}", claims["jti"].as_str().expect("the id of a token"))
 }
 
-/// Lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"))
-}
-
 /// Commands one component of ours, and waits for the outcome.
 pub(crate) fn apply(world: &World, name: &str, number: u32) {
     let outcome = world.apply(name, &spec(number), BOUND);

@@ -11,7 +11,7 @@ use crate::folder::DirFolder;
 use crate::gateway::{Contact, Gateway};
 use crate::heartbeat::{Heart, Pulse};
 use crate::http::{HttpsClient, Switch, TlsFiles};
-use crate::identity::{Current, Identity, Seen, look};
+use crate::identity::{Current, Identity, fingerprint};
 use crate::inbox::{Desk, Inbox};
 use crate::kube::{self, Kube};
 use crate::leader::{Leader, World};
@@ -36,7 +36,7 @@ pub(super) struct Parts<'a> {
     identity: Arc<Identity>,
     current: Arc<Current>,
     /// The identity's files as they were read.
-    seen: Seen,
+    seen: [u8; 32],
     /// The clients of the gateway that were made.
     clients: RefCell<Vec<Arc<Switch>>>,
     /// PEM of the issuers trusted for the API server.
@@ -63,7 +63,7 @@ impl<'a> Parts<'a> {
         events: SyncSender<Event>,
     ) -> Result<Self, Fatal> {
         // Before it is read: what changes meanwhile is looked at again.
-        let seen = look(&options.identity_dir);
+        let seen = fingerprint(&options.identity_dir);
         let identity = Identity::load(&options.identity_dir).map_err(|e| Fatal::new(Exit::Config, e))?;
         check_namespace(options, &identity)?;
         let identity = Arc::new(identity);

@@ -2,9 +2,8 @@
 
 use super::{Kube, KubeError, Object};
 use crate::rules::component::Write;
-use crate::rules::json::parse_foreign;
 use crate::rules::names::ComponentName;
-use serde_json::{Value, json};
+use serde_json::json;
 
 pub(super) fn collection(kube: &Kube) -> String {
     format!("/apis/platform.navin.ai/v1/namespaces/{}/managedcomponents", kube.namespace())
@@ -21,12 +20,6 @@ fn path(kube: &Kube, name: &ComponentName) -> String {
 /// See [`KubeError`].
 pub fn get(kube: &Kube, name: &ComponentName) -> Result<Option<Object>, KubeError> {
     kube.find(&path(kube, name))
-}
-
-/// Reads a component from JSON, such as a watch shows it; none where it cannot be read whole.
-#[must_use]
-pub fn read(text: &str) -> Option<Object> {
-    parse_foreign(text.as_bytes(), text.len()).ok().filter(Value::is_object).map(Object)
 }
 
 /// Sends one write to the component `name`.

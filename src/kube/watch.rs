@@ -14,8 +14,6 @@ use std::time::Duration;
 
 /// Largest `status` that is kept, in bytes (CONTRACT section 5).
 const STATUS_BYTES: usize = 16 * 1024;
-/// Largest object that is handed on whole, in bytes: the leader's channel holds 64.
-const OBJECT_BYTES: usize = 16 * 1024;
 /// How much longer than the server was told the client waits: then the stream is dead, however quiet.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
@@ -59,8 +57,8 @@ fn cut<'de, D: Deserializer<'de>>(source: D) -> Result<Status, D::Error> {
 /// One line of a watch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
-    /// Made or changed; the object as JSON, where that is at most 16 KiB.
-    Seen(Sighting, Status, Option<Box<str>>),
+    /// Made or changed.
+    Seen(Sighting, Status),
     /// Deleted: its name.
     Gone(String),
     /// Nothing but a newer `resourceVersion`.
@@ -126,7 +124,7 @@ struct Metadata {
 #[derive(Deserialize)]
 struct Line {
     r#type: String,
-    object: Box<RawValue>,
+    object: Item,
 }
 
 /// Reads all components, and the version from which [`open`] goes on. A missing kind is an error, never an
@@ -136,9 +134,9 @@ struct Line {
 ///
 /// See [`Failure`].
 pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), Failure> {
-    let whole =
-        list::all::<Item>(kube, &components::collection(kube), |object| serde_json::from_slice(object))?;
-    Ok((whole.items.into_iter().map(Item::seen).collect(), whole.resource_version))
+    let seen = |object: &[u8]| serde_json::from_slice::<Item>(object).map(Item::seen);
+    let whole = list::all(kube, &components::collection(kube), seen)?;
+    Ok((whole.items, whole.resource_version))
 }
 
 /// A watch that is open.
@@ -162,19 +160,16 @@ impl Watch {
     /// The stream broke, or was silent for too long.
     pub fn read(&mut self) -> Result<Option<(Change, Option<String>)>, String> {
         let Some(line) = self.0.read()? else { return Ok(None) };
-        let wrong = |error| format!("not a line of a watch: {error}");
-        let line: Line = serde_json::from_slice(&line).map_err(wrong)?;
-        let object: Item = serde_json::from_str(line.object.get()).map_err(wrong)?;
-        let version = object.metadata.as_ref().and_then(|m| m.resource_version.clone());
+        let line: Line = serde_json::from_slice(&line).map_err(|e| format!("not a line of a watch: {e}"))?;
+        let version = line.object.metadata.as_ref().and_then(|m| m.resource_version.clone());
         let change = match line.r#type.as_str() {
             "ADDED" | "MODIFIED" => {
-                let (sighting, status) = object.seen();
-                let whole = Some(Box::<str>::from(line.object)).filter(|text| text.len() <= OBJECT_BYTES);
-                Change::Seen(sighting, status, whole)
+                let (sighting, status) = line.object.seen();
+                Change::Seen(sighting, status)
             }
-            "DELETED" => Change::Gone(object.seen().0.name),
+            "DELETED" => Change::Gone(line.object.seen().0.name),
             "BOOKMARK" => Change::Bookmark,
-            "ERROR" => Change::Failed(format!("code {}", object.code.unwrap_or_default())),
+            "ERROR" => Change::Failed(format!("code {}", line.object.code.unwrap_or_default())),
             other => Change::Failed(format!("unknown event {other:?}")),
         };
         Ok(Some((change, version)))

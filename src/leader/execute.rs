@@ -143,11 +143,6 @@ fn plan(world: &World, key: usize, task: &mut Task) -> Option<Planned<usize>> {
             return None;
         }
     };
-    if world.board.shows_absent(execution.name())
-        && let Some(write) = execution.create_unread(world.kube.namespace(), wall, at)
-    {
-        return Some(Planned { key, write, before: None });
-    }
     let (step, before) = match components::get(&world.kube, execution.name()) {
         Ok(live) => {
             let step = execution.next(live.as_ref(), world.kube.namespace(), wall, at);

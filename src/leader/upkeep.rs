@@ -39,19 +39,6 @@ impl Keeper {
     }
 
     fn sighted(&mut self, state: &State, name: &ComponentName, glimpse: Glimpse, now: Duration) {
-        self.shown(state, name, glimpse, None, now);
-    }
-
-    /// The same with the object as the watch showed it: kept for the look that it asks for, one at a time.
-    fn shown(
-        &mut self,
-        state: &State,
-        name: &ComponentName,
-        glimpse: Glimpse,
-        object: Option<Box<str>>,
-        now: Duration,
-    ) {
-        let alone = self.due().is_none();
         if state.busy(name).is_some() {
             self.0.entry(name.clone()).or_default().missed = Some(glimpse);
         } else if let Some(kept) = self.0.get_mut(name)
@@ -59,7 +46,6 @@ impl Keeper {
         {
             let over = kept.waits && !matches!(glimpse, Glimpse::Going);
             kept.due = Some(kept.due.filter(|_| !over).unwrap_or(now));
-            kept.shown = object.filter(|_| alone);
         }
     }
 
@@ -157,14 +143,6 @@ impl Leader {
         }
     }
 
-    /// Takes in a component that the watch showed: how it stands, and its text where that was short.
-    pub(super) fn shown(&mut self, seen: &Sighting, object: Option<Box<str>>) {
-        if let (Some(reign), Some(name)) = (&mut self.reign, ComponentName::parse(&seen.name)) {
-            let now = self.world.clock.monotonic();
-            reign.keeper.shown(reign.store.state(), &name, glimpse(seen), object, now);
-        }
-    }
-
     /// Takes in what the watch saw of all.
     pub(super) fn listed(&mut self, all: &[Sighting]) {
         let Some(reign) = &mut self.reign else { return };
@@ -180,7 +158,7 @@ impl Leader {
 }
 
 /// A component as the watch saw it.
-fn glimpse(seen: &Sighting) -> Glimpse {
+pub(super) fn glimpse(seen: &Sighting) -> Glimpse {
     let reference = Reference { uid: seen.uid.clone(), generation: seen.generation };
     if seen.terminating { Glimpse::Going } else { Glimpse::There(reference, seen.created) }
 }

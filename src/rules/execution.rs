@@ -143,15 +143,6 @@ impl Execution {
         &self.name
     }
 
-    /// The create of an apply that was not tried yet, where the watch does not see the component: should it be
-    /// there all the same, the create conflicts. Everything else is decided by [`Execution::next`].
-    #[must_use]
-    pub fn create_unread(&self, namespace: &str, now: Timestamp, at: Duration) -> Option<Write> {
-        let untried = !self.unanswered && self.trouble.is_empty() && self.failing.is_none();
-        let spec = self.spec.as_ref().filter(|_| untried && self.limit.passed(now, at, "").is_none())?;
-        Some(Write::Create(component::created(namespace, &self.name, spec, &self.author)))
-    }
-
     /// What to do, given a fresh reading of the component.
     pub fn next(&mut self, live: Option<&Object>, namespace: &str, now: Timestamp, at: Duration) -> Step {
         self.watch_time(now, at);

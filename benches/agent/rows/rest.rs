@@ -142,7 +142,7 @@ impl Pair {
         leader.wait("synced", BOUND);
         let standby = lab.theirs(peer, "standby", &lease, COMPONENTS);
         standby.wait("start", BOUND);
-        until("the things", BOUND, || (lab.admin().list(THINGS).len() >= 20).then_some(()));
+        until("the things", BOUND, || (lab.admin().list(THINGS).len() >= COMPONENTS as usize).then_some(()));
         let who = [leader.who.clone(), standby.who.clone()];
         Self { running: Running::Theirs([leader, standby]), who }
     }

@@ -2,7 +2,7 @@
 //! verification of the same bytes.
 
 use crate::Plan;
-use crate::lab::{Lab, hex};
+use crate::lab::Lab;
 use crate::measure::thread_cpu_ms;
 use crate::table::{Goal, Row, Sample};
 use base64::Engine as _;
@@ -11,7 +11,7 @@ use navin_cluster_agent::rules::config::Configuration;
 use navin_cluster_agent::rules::envelope::KeyRing;
 use navin_cluster_agent::rules::json::canonical;
 use navin_cluster_agent::rules::link::Link;
-use navin_cluster_agent::rules::names::parse_time;
+use navin_cluster_agent::rules::names::{hex, parse_time};
 use navin_cluster_agent::rules::state::State;
 use navin_cluster_agent::rules::verdict::{Trust, Verdict, judge};
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};

@@ -19,8 +19,6 @@ pub(super) struct Kept {
     pub(super) reference: Option<Reference>,
     /// When to look at it; none while nothing says that it differs.
     pub(super) due: Option<Duration>,
-    /// The object as the watch showed it, for the next look.
-    pub(super) shown: Option<Box<str>>,
     /// What was last seen while a command of this name was under way.
     pub(super) missed: Option<Glimpse>,
     /// Since when it differs.
@@ -42,21 +40,10 @@ pub(super) fn look(
     let now = world.clock.monotonic();
     kept.due = None;
     kept.waits = false;
-    let shown = kept.shown.take();
     if state.busy(name).is_some() {
         return None;
     }
-    let wanted = wanted(world, state, name);
-    let broken = wanted.as_ref().err().cloned();
-    let wanted = wanted.ok().flatten();
-    let (metadata, reference) = ((world.kube.namespace(), kept.attempts.bare), kept.reference.clone());
-    let decide = |live: Option<&Object>| {
-        upkeep::decide(name, live, state, wanted.as_ref(), reference.as_ref(), metadata)
-    };
-    // What the watch showed will do for a write, whose precondition it is; all else rests on a fresh reading.
-    let restores = |live: &Object| matches!(decide(Some(live)), Upkeep::Restore(Write::Replace(_)));
-    let shown = shown.and_then(|text| components::read(&text)).filter(restores);
-    let live = match shown.map_or_else(|| components::get(&world.kube, name), |live| Ok(Some(live))) {
+    let live = match components::get(&world.kube, name) {
         Ok(live) => live,
         Err(error) => {
             kept.failed(world, name, None, &error);
@@ -64,8 +51,13 @@ pub(super) fn look(
             return None;
         }
     };
+    let wanted = wanted(world, state, name);
+    let broken = wanted.as_ref().err().cloned();
     let before = live.as_ref().map(Object::generation);
-    let planned = match decide(live.as_ref()) {
+    let metadata = (world.kube.namespace(), kept.attempts.bare);
+    let wanted = wanted.ok().flatten();
+    let step = upkeep::decide(name, live.as_ref(), state, wanted.as_ref(), kept.reference.as_ref(), metadata);
+    let planned = match step {
         Upkeep::InSync => {
             kept.in_sync(live.as_ref());
             None

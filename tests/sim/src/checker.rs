@@ -211,27 +211,8 @@ impl Checker {
         }
     }
 
-    /// Lines of a watch have arrived at a process, at `now` (monotonic).
-    pub fn shown(&mut self, process: u64, lines: &str, now: Duration) {
-        let known = self.known.entry(process).or_default();
-        for line in lines.lines() {
-            let line: Value = serde_json::from_str(line).unwrap_or_default();
-            let metadata = &line["object"]["metadata"];
-            if let (Some(name), Some(version)) =
-                (metadata["name"].as_str(), metadata["resourceVersion"].as_str())
-            {
-                known.shown.entry(format!("{name}@{version}")).or_insert(now);
-            }
-        }
-    }
-
-    /// The leader thread has read the Lease or a component, or the watch all of them; the answer came at `now`
-    /// (monotonic).
+    /// The leader thread has read the Lease or a component; the answer came at `now` (monotonic).
     pub fn read(&mut self, sender: &Sender, path: &str, status: u16, now: Duration) {
-        let all = path.split('?').next().is_some_and(|path| path.ends_with("/managedcomponents"));
-        if all && !path.contains("watch=") && status == 200 {
-            self.known.entry(sender.process).or_default().listed.get_or_insert(now);
-        }
         if sender.thread != LEADER {
             return;
         }

@@ -103,10 +103,6 @@ pub(crate) struct Known {
     pub(crate) lease_read: Option<Duration>,
     /// When the last reading of each component was answered.
     pub(crate) component_read: BTreeMap<String, Duration>,
-    /// When its watch was first shown a component in this version: `name@resourceVersion`.
-    pub(crate) shown: BTreeMap<String, Duration>,
-    /// When its watch had first read all components: what it was not shown since is absent to it.
-    pub(crate) listed: Option<Duration>,
     /// Since when an outcome waits to be recorded.
     pub(crate) ended: Option<Duration>,
     /// Something was in the way of its calls to the API server.

@@ -14,24 +14,6 @@ fn an_absent_component_is_created() {
 }
 
 #[test]
-fn only_an_apply_that_nothing_was_tried_of_is_created_unread() {
-    let unread = |play: &Play, at| play.execution.create_unread("navin", second(at), s(at));
-    let mut play = apply();
-    let write = unread(&play, 0).expect("a create");
-    assert_eq!(Step::Write(write.clone()), play.turn(Turn::Reads(0, None)), "as after a reading");
-    assert_eq!(unread(&play, 299), Some(write));
-    assert_eq!(unread(&play, 300), None, "whether it failed rests on a reading");
-    for answer in [conflict(), unanswered(), unavailable(), refused(422, "no")] {
-        let mut play = apply();
-        play.turn(Turn::Reads(0, None));
-        play.turn(answer);
-        assert_eq!(unread(&play, 0), None);
-    }
-    assert_eq!(unread(&recovered_apply(), 0), None);
-    assert_eq!(unread(&delete(), 0), None);
-}
-
-#[test]
 fn a_create_says_who_created_and_where() {
     let step = apply().turn(Reads(0, None));
     let Step::Write(Write::Create(object)) = step else { panic!("{step:?}") };
