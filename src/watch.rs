@@ -21,7 +21,7 @@ const SHORTEST_S: u64 = 240;
 /// See [`SHORTEST_S`].
 const SPREAD_S: u64 = 50;
 /// Longest that a watch is silent before it is dead.
-pub const LONGEST: Duration = Duration::from_secs(300);
+pub const LONGEST: Duration = Duration::from_mins(5);
 const _: () =
     assert!(LONGEST.as_secs() == SHORTEST_S + SPREAD_S + SILENCE.as_secs(), "the longest and its silence");
 /// Age of the list at which a watch is followed by another list.
