@@ -1,4 +1,4 @@
-//! HTTP/1.1 over TLS: with `http/pem.rs`, the only file that names ureq or rustls.
+//! HTTP/1.1 over TLS: with the files of `http/`, the only one that names ureq or rustls.
 //!
 //! Every option is written out: https only, no redirect, no proxy, a status is not an error, only the given
 //! roots, TLS 1.2 or 1.3 with ring, and a limit on every phase and every body. No request is ever repeated

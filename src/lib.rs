@@ -14,7 +14,7 @@
 //!
 //! # Log levels
 //!
-//! ERROR: the process is ending, or something recorded cannot be used. WARN: refused or degraded. INFO: the
+//! ERROR: something recorded cannot be used. WARN: refused or degraded. INFO: the
 //! state changed. DEBUG: an attempt. No level ever shows a body, a header, a token or a key.
 
 // No panic from outside; a new variant of ours is sorted by hand; clock, threads, files and environment have one

@@ -97,6 +97,19 @@ fn the_document_of_limits_is_what_the_sources_say() {
     }
 }
 
+#[test]
+fn the_lines_of_code_that_the_documents_state_are_those_of_the_sources() {
+    let run =
+        std::process::Command::new(Path::new(ROOT).join("scripts/count-lines")).output().expect("a script");
+    let counted = String::from_utf8(run.stdout).expect("text");
+    let (code, _) = counted.split_once(' ').expect("lines of code");
+    let (thousands, rest) = code.split_at(code.len().saturating_sub(3));
+    for name in ["README.md", "docs/ARCHITECTURE.md"] {
+        let text = fs::read_to_string(Path::new(ROOT).join(name)).expect(name);
+        assert!(text.contains(&format!("{thousands},{rest} lines of code")), "{name}: there are {code} now");
+    }
+}
+
 /// The Markdown files of the root and of docs/.
 fn documents() -> Vec<(String, String)> {
     let mut found = Vec::new();

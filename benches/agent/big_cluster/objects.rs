@@ -1,6 +1,6 @@
 //! What a large cluster holds.
 
-use crate::lab;
+use navin_cluster_agent::rules::names;
 use serde_json::{Map, Value, json};
 
 /// Chance that is the same in every run (SplitMix64).
@@ -23,7 +23,7 @@ impl Chance {
 /// Hexadecimal digits that nobody else has.
 fn hex(of: &str, digits: usize) -> String {
     let digest = ring::digest::digest(&ring::digest::SHA256, of.as_bytes());
-    let mut text = lab::hex(digest.as_ref());
+    let mut text = names::hex(digest.as_ref());
     text.truncate(digits);
     text
 }
