@@ -27,19 +27,16 @@ impl Operator {
     pub(crate) fn apply(&mut self, name: &str, spec: &Value) -> String {
         let request = json!({ "operation": "managedcomponent.apply",
             "arguments": { "name": name, "spec": spec } });
-        let (status, answer) =
-            self.rest.call("POST", &self.commands, "application/json", request.to_string().as_bytes());
-        let answer: Value = serde_json::from_slice(&answer).expect("JSON of the manager");
+        let (status, answer) = self.call("POST", None, request.to_string().as_bytes());
         assert!(status == 200 || status == 201, "{status} {answer}");
         answer["command_id"].as_str().expect("a command_id").to_owned()
     }
 
     /// Asks again and again until the command has its receipt, which must be of a success.
     pub(crate) fn wait(&mut self, command_id: &str, pause: Duration) {
-        let (path, began) = (format!("{}/{command_id}", self.commands), Instant::now());
+        let began = Instant::now();
         loop {
-            let (status, answer) = self.rest.call("GET", &path, "", b"");
-            let answer: Value = serde_json::from_slice(&answer).expect("JSON of the manager");
+            let (status, answer) = self.call("GET", Some(command_id), b"");
             assert_eq!(status, 200, "{answer}");
             if !answer["receipt"].is_null() {
                 assert_eq!(answer["status"], "succeeded", "{answer}");
@@ -47,6 +44,19 @@ impl Operator {
             }
             assert!(began.elapsed() < BOUND, "no receipt: {answer}");
             thread::sleep(pause);
+        }
+    }
+
+    /// One call about all commands, or about one. A token that has asked too often in its minute waits: only what is not
+    /// timed asks that often.
+    fn call(&mut self, method: &str, command_id: Option<&str>, body: &[u8]) -> (u16, Value) {
+        let path = command_id.map_or(self.commands.clone(), |id| format!("{}/{id}", self.commands));
+        loop {
+            let (status, answer) = self.rest.call(method, &path, "application/json", body);
+            if status != 429 {
+                return (status, serde_json::from_slice(&answer).expect("JSON of the manager"));
+            }
+            thread::sleep(Duration::from_secs(1));
         }
     }
 }
