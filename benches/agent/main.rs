@@ -68,7 +68,10 @@ fn main() -> ExitCode {
     let mut measured: Vec<Row> = Vec::new();
     for (name, measure) in rows::GROUPS.iter().filter(|(name, _)| plan.wants(name)) {
         eprintln!("measuring: {name} (load {})", load());
-        measured.extend(measure(&lab, &plan));
+        let rows = measure(&lab, &plan);
+        // At once: whoever stops a long run keeps what was measured.
+        eprintln!("{}", table::markdown(&rows));
+        measured.extend(rows);
     }
     let about = json!({
         "date": jiff::Timestamp::now().to_string(),

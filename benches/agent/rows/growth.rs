@@ -20,8 +20,9 @@ const TIMES: u32 = 9;
 /// How many names the recorded commands are about.
 const NAMES: u32 = 10;
 
+/// What is recorded in one window ends at some 550 commands: the state is full then, and the rest waits.
 pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
-    let sizes: &[u32] = if plan.quick { &[10, 100] } else { &[10, 100, 1000] };
+    let sizes: &[u32] = if plan.quick { &[10, 100] } else { &[10, 100, 500] };
     let rest = Duration::from_secs(if plan.quick { 5 } else { 20 });
     let kept: Vec<_> = sizes.iter().map(|size| (*size, components(lab, *size, rest))).collect();
     let recorded: Vec<_> = sizes.iter().map(|size| (*size, records(lab, *size))).collect();
@@ -34,13 +35,14 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     rows
 }
 
-/// A row for each figure of each size, with the factor since the tenth of it.
+/// A row for each figure of each size, with the factor since the one before.
 fn grown(of: &str, figures: &[&str], measured: &[(u32, Vec<Sample>)]) -> Vec<Row> {
     let row = |number: usize, figure: &str, size: usize| {
         let (count, samples) = &measured[size];
-        let before = size.checked_sub(1).map(|before| measured[before].1[number].median());
-        let factor = before.map_or(String::new(), |before| {
-            format!(" (x {:.1} for ten times as many)", samples[number].median() / before)
+        let before = size.checked_sub(1).map(|before| &measured[before]);
+        let factor = before.map_or(String::new(), |(fewer, before)| {
+            let grown = samples[number].median() / before[number].median();
+            format!(" (x {grown:.1} for x {})", count / fewer)
         });
         Row {
             what: format!("{count} {of}: {figure}{factor}"),
