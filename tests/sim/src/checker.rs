@@ -40,6 +40,8 @@ pub struct Checker {
     /// `acquireTime` of the last.
     pub(crate) acquired: String,
     pub(crate) state_tenure: usize,
+    /// The last write of the state was the first of its tenure.
+    pub(crate) state_taken: bool,
     pub(crate) component_tenure: BTreeMap<String, usize>,
     /// Components that somebody made by hand and no command has written since.
     pub(crate) foreign: BTreeSet<String>,
@@ -76,6 +78,7 @@ impl Checker {
             tenures: vec![(String::new(), 0, String::new())],
             acquired: String::new(),
             state_tenure: 0,
+            state_taken: false,
             component_tenure: BTreeMap::new(),
             foreign: BTreeSet::new(),
             stands: BTreeSet::new(),
