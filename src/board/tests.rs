@@ -1,0 +1,66 @@
+//! What is kept of what the watch sees.
+
+use super::*;
+use crate::http::{Http, HttpError, Request, Response};
+use crate::kube::{Kube, watch};
+use crate::rules::envelope::{Verified, open_command};
+use crate::rules::messages::{Command, Source, Stamp};
+use crate::rules::names::Label;
+use crate::rules::state::{Desired, Effect};
+use crate::rules::vectors::{apply, sign, trust};
+use std::io::Cursor;
+
+/// Lists one component that was asked for, one whose command is being executed, and one of somebody else.
+struct Api;
+
+impl Http for Api {
+    fn send(&self, _: &Request) -> Result<Response, HttpError> {
+        let item = |name| json!({ "metadata": { "name": name, "uid": "u" }, "status": { "of": name } });
+        let items = ["begun", "foreign", "kept"].map(item);
+        let body = json!({ "metadata": { "resourceVersion": "1" }, "items": items }).to_string();
+        Ok(Response { status: 200, retry_after: None, date: None, body: Box::new(Cursor::new(body)) })
+    }
+}
+
+fn state() -> State {
+    let mut state = State::new(1, "a_1");
+    let ring = trust().ring;
+    let mut accept = |name: &str, sequence| -> Verified<Command> {
+        let envelope = sign(&apply(name, sequence, &json!({}))).to_string();
+        let command = open_command(envelope.as_bytes(), &ring, 604_800).unwrap();
+        state.accept(&command, Source::Gateway).unwrap();
+        command
+    };
+    let (kept, _) = (accept("kept", 1), accept("begun", 2));
+    let stamp = Stamp {
+        tenant_id: Label::parse("acme").unwrap(),
+        cluster_id: Label::parse("prod-eu-1").unwrap(),
+        replica: "agent-0".into(),
+        source: Source::Gateway,
+        executed_at: Timestamp::UNIX_EPOCH,
+    };
+    let receipt = Receipt::succeeded(&stamp, kept.value(), Value::Null);
+    let desired = Desired { envelope: kept.envelope().clone(), sequence: 1, uid: "u".into(), generation: 1 };
+    let applied = Effect::Applied(ComponentName::parse("kept").unwrap(), desired);
+    state.finish(&kept.value().nonce, receipt, applied).unwrap();
+    state
+}
+
+#[test]
+fn of_a_component_that_no_command_names_nothing_is_kept() {
+    let board = Board::default();
+    board.lead(Timestamp::UNIX_EPOCH, Duration::ZERO, Arc::new(state()));
+    let kube = Kube::new(Arc::new(Api), "navin-platform", Duration::from_secs(5));
+    let (all, _) = watch::list(&kube, |name| board.wants(name)).unwrap();
+    let seen: Vec<_> = all.iter().map(|(sighting, status)| (&*sighting.name, status.is_some())).collect();
+    assert_eq!(seen, [("begun", true), ("foreign", false), ("kept", true)], "the leader is told of all");
+    let foreign = all[1].0.clone();
+    let names = || board.live().as_ref().unwrap().keys().cloned().collect::<Vec<_>>();
+    board.listed(all);
+    assert_eq!(names(), ["begun", "kept"]);
+    board.stepped_down();
+    board.seen(foreign, Status::Here(json!({ "of": "foreign" })));
+    assert_eq!(names(), ["begun", "kept"]);
+    board.gone("begun");
+    assert_eq!(names(), ["kept"]);
+}
