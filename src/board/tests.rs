@@ -3,11 +3,9 @@
 use super::*;
 use crate::http::{Http, HttpError, Request, Response};
 use crate::kube::{Kube, watch};
-use crate::rules::envelope::{Verified, open_command};
-use crate::rules::messages::{Command, Source, Stamp};
-use crate::rules::names::Label;
+use crate::rules::messages::Source;
 use crate::rules::state::{Desired, Effect};
-use crate::rules::vectors::{apply, sign, trust};
+use crate::rules::vectors::{apply, open, stamp};
 use std::io::Cursor;
 
 /// Lists one component that was asked for, one whose command is being executed, and one of somebody else.
@@ -24,22 +22,11 @@ impl Http for Api {
 
 fn state() -> State {
     let mut state = State::new(1, "a_1");
-    let ring = trust().ring;
-    let mut accept = |name: &str, sequence| -> Verified<Command> {
-        let envelope = sign(&apply(name, sequence, &json!({}))).to_string();
-        let command = open_command(envelope.as_bytes(), &ring, 604_800).unwrap();
-        state.accept(&command, Source::Gateway).unwrap();
-        command
-    };
-    let (kept, _) = (accept("kept", 1), accept("begun", 2));
-    let stamp = Stamp {
-        tenant_id: Label::parse("acme").unwrap(),
-        cluster_id: Label::parse("prod-eu-1").unwrap(),
-        replica: "agent-0".into(),
-        source: Source::Gateway,
-        executed_at: Timestamp::UNIX_EPOCH,
-    };
-    let receipt = Receipt::succeeded(&stamp, kept.value(), Value::Null);
+    let (kept, begun) = (open(&apply("kept", 1, &json!({}))), open(&apply("begun", 2, &json!({}))));
+    for command in [&kept, &begun] {
+        state.accept(command, Source::Gateway).unwrap();
+    }
+    let receipt = Receipt::succeeded(&stamp(Source::Gateway), kept.value(), Value::Null);
     let desired = Desired { envelope: kept.envelope().clone(), sequence: 1, uid: "u".into(), generation: 1 };
     let applied = Effect::Applied(ComponentName::parse("kept").unwrap(), desired);
     state.finish(&kept.value().nonce, receipt, applied).unwrap();
