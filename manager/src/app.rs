@@ -1,10 +1,10 @@
 //! What the handlers of both ports share.
 
 use crate::contacts::Contacts;
-use crate::gateway::Questions;
 use crate::instance::Instance;
 use crate::keys::ServerKey;
 use crate::limits::{Kept, Limits};
+use crate::questions::Questions;
 use crate::room::Room;
 use crate::stop::Stop;
 use crate::store::Store;

@@ -1,27 +1,12 @@
 //! The command line.
 
-use crate::failure::Failure;
+use crate::failure::{EXIT_CODES, Failure};
 use crate::operator::cli::{Form, OperatorTask};
 use crate::store::Database;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-/// The exit codes, as `--help` tells them.
-pub(crate) const EXIT_CODES: &str = "\
-Exit codes:
-  0   done; for the servers: stopped by SIGTERM or SIGINT; with --wait: succeeded
-  1   failed; a command or request that is refused, a command that failed or expired
-  2   the command line, or the spec in a file, is wrong
-  3   the token is not known (operator commands; so are the next three)
-  4   there is no such cluster or command
-  5   the server does not answer, or its database does not
-  6   the wait ran out before the outcome
-  78  the database, or a key or certificate file, is missing; or one of these files is damaged, or
-      does not fit the others
-
-Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
 
 /// The control plane of Navin cluster agents.
 #[derive(Parser)]

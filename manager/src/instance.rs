@@ -8,7 +8,7 @@
 use crate::failure::Failure;
 use crate::files;
 use crate::store::database::folder_of;
-use crate::store::postgres::Life;
+use crate::store::life::Life;
 use crate::store::{Database, Store};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

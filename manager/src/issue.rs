@@ -43,6 +43,12 @@ pub(crate) enum IssueError {
     System(String),
 }
 
+impl From<IssueError> for Failure {
+    fn from(error: IssueError) -> Self {
+        Self::Issue(error.to_string())
+    }
+}
+
 impl From<Failure> for IssueError {
     fn from(failure: Failure) -> Self {
         Self::System(failure.to_string())

@@ -10,7 +10,7 @@
 //!    what goes on beside them.
 //! 4. [`serve`] takes the connections of both ports, over [`tls`]: those of [`newcomers`], and of a [`peer`] that has
 //!    called, within [`limits`], [`open_files`], and the [`room`] for what is sent; until [`stop`].
-//! 5. [`gateway`] speaks to agents: [`wake`] ends a poll's wait, [`delivered`] is what it brought, [`instance`] which
+//! 5. [`gateway`] speaks to agents: [`wake`] ends a poll's wait, [`questions`] are what polls ask, [`delivered`] is what one brought, [`instance`] which
 //!    gateways live, [`contacts`] when an agent was heard.
 //! 6. [`rest`] speaks to operators, and [`import`] looks at a cluster for them; both ports take and give [`http`] bodies.
 
@@ -34,6 +34,7 @@ mod newcomers;
 mod open_files;
 mod operator;
 mod peer;
+mod questions;
 mod rest;
 mod room;
 mod run;

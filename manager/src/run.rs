@@ -11,13 +11,14 @@ use crate::keys::{Secrets, ServerKey};
 use crate::limits::{Kept, Limits};
 use crate::operator::cli::Form;
 use crate::operator::show;
+use crate::questions::Questions;
 use crate::serve::{Port, files_of};
 use crate::signing::{random_text, sha256_hex};
 use crate::stop::Stop;
-use crate::store::{ClusterKey, Database, Kind, Store, postgres, tokens};
+use crate::store::{ClusterKey, Database, Store, postgres, tokens};
 use crate::tls::Clients;
 use crate::wake::Wake;
-use crate::{clock, contacts, files, gateway, open_files, operator, rest};
+use crate::{clock, files, gateway, open_files, operator, rest};
 use navin_cluster_agent::rules::json::parse;
 use navin_cluster_agent::rules::names::Label;
 use serde_json::{Map, Value, json};
@@ -72,7 +73,7 @@ async fn serve(task: Serve) -> Result<(), Failure> {
     print_line(&json!({ "rest": rest.url(), "gateway": gateway.url() }))?;
     let router = rest::router(&app, secrets);
     tokio::join!(rest.serve(router, stop.clone()), gateway.serve(gateway::router(&app), stop));
-    contacts::write(&app).await;
+    app.contacts.write(&app.store).await;
     app.store.close().await;
     Ok(())
 }
@@ -86,7 +87,7 @@ async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, max_agents)?;
     print_line(&json!({ "gateway": gateway.url() }))?;
     gateway.serve(gateway::router(&app), stop).await;
-    contacts::write(&app).await;
+    app.contacts.write(&app.store).await;
     app.store.close().await;
     Ok(())
 }
@@ -103,7 +104,7 @@ async fn start(
         store,
         server: Arc::new(server),
         wake: Wake::default(),
-        questions: gateway::Questions::default(),
+        questions: Questions::default(),
         instance,
         contacts: Contacts::default(),
         reports: gateway::room_for_reports(),
@@ -114,16 +115,22 @@ async fn start(
         kept: Kept::new(),
         stop,
     });
-    let [renewed, looked, asked, kept] = [(); 4].map(|()| Arc::clone(&app));
+    let [renewed, looked, asked, noted] = [(); 4].map(|()| Arc::clone(&app));
     forever("renewal of the server certificate", move || renew(Arc::clone(&renewed)));
     forever("look at what polls wait for", move || gateway::look(Arc::clone(&looked)));
-    forever("answering of polls", move || gateway::answer(Arc::clone(&asked)));
-    forever("writing of when agents were heard", move || contacts::keep(Arc::clone(&kept)));
-    if database.kind() == Kind::Postgres {
+    forever("answering of polls", move || {
+        let app = Arc::clone(&asked);
+        async move { app.questions.answer(&app.store).await }
+    });
+    forever("writing of when agents were heard", move || {
+        let app = Arc::clone(&noted);
+        async move { app.contacts.keep(&app.store).await }
+    });
+    if let Database::Postgres(url) = database {
         let told = Arc::clone(&app);
         forever("listening to the database", move || {
             let told = Arc::clone(&told);
-            postgres::listen(database.clone(), move |cluster| told.wake.notify(cluster))
+            postgres::listen(url.clone(), move |cluster| told.wake.notify(cluster))
         });
     }
     Ok(app)

@@ -1,6 +1,7 @@
 //! The long poll for commands.
 
-use super::{GatewayError, refuse_revoked};
+use super::error::GatewayError;
+use super::refused::refuse_revoked;
 use crate::app::Shared;
 use crate::delivered::Delivered;
 use crate::http;

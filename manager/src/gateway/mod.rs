@@ -6,8 +6,8 @@
 mod commands;
 mod error;
 mod look;
-mod questions;
 mod receipts;
+mod refused;
 mod reports;
 
 use crate::app::Shared;
@@ -23,7 +23,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use error::GatewayError;
 pub(crate) use look::look;
-pub(crate) use questions::{Questions, answer};
+use refused::refuse_revoked;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -142,27 +142,5 @@ async fn identify<'p>(app: &Shared, fingerprint: &str, peer: &'p Peer) -> Result
             bounded(app.store.audit_refused(entry)).await?;
             Err(GatewayError::IdentityRevoked)
         }
-    }
-}
-
-/// Audits a call with a revoked identity.
-async fn refuse_revoked(app: &Shared, identity: &Identity) -> GatewayError {
-    audit_refused(app, identity, "gateway.call", &identity.identity_id, "revoked identity").await;
-    GatewayError::IdentityRevoked
-}
-
-/// Audits what an agent was refused. Where the database fails the refusal stands all the same.
-async fn audit_refused(app: &Shared, identity: &Identity, action: &str, subject: &str, detail: &str) {
-    let actor = identity.actor();
-    let entry = Entry {
-        tenant_id: Some(&identity.tenant_id),
-        cluster_id: Some(&identity.cluster_id),
-        actor: &actor,
-        action,
-        subject,
-        detail,
-    };
-    if let Err(error) = bounded(app.store.audit_refused(entry)).await {
-        tracing::error!(%error, "a refusal was not audited");
     }
 }

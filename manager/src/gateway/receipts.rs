@@ -1,6 +1,7 @@
 //! Receipts, one at a time.
 
-use super::{GatewayError, audit_refused, refuse_revoked};
+use super::error::GatewayError;
+use super::refused::{audit_refused, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
 use crate::store::bounded;

@@ -1,6 +1,7 @@
 //! Reports and inventories.
 
-use super::{GatewayError, audit_refused, refuse_revoked};
+use super::error::GatewayError;
+use super::refused::{audit_refused, refuse_revoked};
 use crate::app::Shared;
 use crate::http;
 use crate::store::bounded;

@@ -1,7 +1,9 @@
 //! Identities of agents.
 
-use super::clusters::stored;
-use super::{Operator, Problem, Segments, answer, end, read_object, secret};
+use super::call::{Segments, answer, end, read_object, stored};
+use super::caller::Operator;
+use super::problem::Problem;
+use super::secret;
 use crate::app::Shared;
 use crate::issue;
 use crate::keys::Secrets;

@@ -1,7 +1,9 @@
 //! Who did what, and what was refused.
 
+use super::call::answer;
+use super::caller::Operator;
 use super::page::Page;
-use super::{Operator, Problem, answer};
+use super::problem::Problem;
 use crate::app::Shared;
 use crate::clock;
 use crate::store::audit::Written;

@@ -1,8 +1,9 @@
 //! Commands: queued, and shown with their receipts.
 
-use super::clusters::stored;
+use super::call::{Segments, answer, end, read_object, stored, take_text};
+use super::caller::Operator;
 use super::page::Page;
-use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
+use super::problem::Problem;
 use crate::app::Shared;
 use crate::clock;
 use crate::issue::{self, DEFAULT_VALID_FOR_S, Request};

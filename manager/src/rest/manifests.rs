@@ -1,6 +1,8 @@
 //! YAML for `kubectl apply`: the files of `deploy/`, for one cluster's namespace.
 
-use super::{Operator, Problem, Segments};
+use super::call::Segments;
+use super::caller::Operator;
+use super::problem::Problem;
 use crate::app::Shared;
 use crate::http;
 use axum::Extension;

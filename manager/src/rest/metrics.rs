@@ -1,7 +1,9 @@
 //! `/metrics`: what the tenant's agents report, as Prometheus reads it (text format 0.0.4).
 
-use super::clusters::{is_online, stored};
-use super::{Operator, Problem};
+use super::call::stored;
+use super::caller::Operator;
+use super::clusters::is_online;
+use super::problem::Problem;
 use crate::app::Shared;
 use crate::clock::{SECOND_MS, now_ms};
 use crate::http;

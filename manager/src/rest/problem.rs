@@ -1,9 +1,10 @@
 //! The REST API's errors: RFC 9457 problem details.
 
-use crate::http::{self, BodyError};
+use crate::http;
 use crate::import::Refused;
 use crate::issue::IssueError;
 use crate::limits::Busy;
+use crate::room::BodyError;
 use crate::signing::Unsignable;
 use crate::store::StoreError;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -1,6 +1,7 @@
 //! Who did what, and what was refused.
 
-use super::{Change, Store, StoreError, commit, sorted_id};
+use super::change::{Change, Store, commit, sorted_id};
+use super::error::StoreError;
 use crate::clock::now_ms;
 use sqlx::FromRow;
 

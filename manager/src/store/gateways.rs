@@ -1,6 +1,7 @@
 //! The processes that deliver. What a dead one delivered is due at once.
 
-use super::{Store, StoreError, commit};
+use super::change::{Store, commit};
+use super::error::StoreError;
 use crate::clock::now_ms;
 
 impl Store {

@@ -1,6 +1,8 @@
 //! The issued identities: at most one of a cluster is good.
 
-use super::{Change, ClusterKey, Store, StoreError};
+use super::change::{Change, Store};
+use super::error::StoreError;
+use super::key::ClusterKey;
 use crate::clock::now_ms;
 use sqlx::FromRow;
 

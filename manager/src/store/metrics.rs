@@ -1,6 +1,7 @@
 //! The numbers that metrics are made from.
 
-use super::{Store, StoreError};
+use super::change::Store;
+use super::error::StoreError;
 use crate::clock::now_ms;
 use sqlx::FromRow;
 

@@ -1,7 +1,8 @@
 //! Bearer tokens of operators: only their SHA-256 is kept.
 
 use super::audit::{self, Entry};
-use super::{Store, StoreError, commit};
+use super::change::{Store, commit};
+use super::error::StoreError;
 use crate::clock::now_ms;
 use sqlx::FromRow;
 
