@@ -2,6 +2,9 @@
 //!
 //! Who calls is known by the client certificate alone, looked up at every request, and again in the
 //! change that relies on it.
+//!
+//! Imports [`app`](crate::app) and the rooms below that but [`keys`](crate::keys): what faces the agents signs nothing.
+//! Only the command line may import it.
 
 mod commands;
 mod error;
@@ -10,10 +13,9 @@ mod receipts;
 mod refused;
 mod reports;
 
-use crate::app::Shared;
-use crate::http;
-use crate::peer::Peer;
-use crate::room::{Pace, Room};
+use crate::app::peer::Peer;
+use crate::app::{Shared, http};
+use crate::limits::room::{Pace, Room};
 use crate::store::audit::Entry;
 use crate::store::bounded;
 use crate::store::identities::Identity;

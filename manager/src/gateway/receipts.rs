@@ -2,8 +2,7 @@
 
 use super::error::GatewayError;
 use super::refused::{audit_refused, refuse_revoked};
-use crate::app::Shared;
-use crate::http;
+use crate::app::{Shared, http};
 use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::receipts::{Incoming, Outcome, Taken};

@@ -2,7 +2,7 @@
 
 use super::cli::Server;
 use super::trouble::Trouble;
-use crate::files;
+use crate::process::files;
 use jiff::Timestamp;
 use navin_cluster_agent::rules::backoff::retry_after;
 use serde_json::Value;

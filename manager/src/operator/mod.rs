@@ -1,5 +1,6 @@
 //! What operators do from a shell, over the REST API and with its rights alone: what can be asked for ([`cli`]), and how
-//! it is shown ([`show`]).
+//! it is shown ([`show`]). Imports [`process`](crate::process) alone, and nothing of the manager that it calls; only
+//! the command line may import it.
 
 pub(crate) mod cli;
 mod client;

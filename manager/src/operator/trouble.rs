@@ -1,6 +1,6 @@
 //! What can go wrong with what operators ask for.
 
-use crate::failure::Failure;
+use crate::process::failure::Failure;
 use std::time::Duration;
 
 /// Why a task did not end well.

@@ -5,7 +5,7 @@ use super::caller::Operator;
 use super::page::Page;
 use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock;
+use crate::process::clock;
 use crate::store::audit::Written;
 use axum::Extension;
 use axum::extract::State;

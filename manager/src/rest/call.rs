@@ -1,8 +1,7 @@
 //! What a call brings, read strictly, and what it is answered.
 
 use super::problem::Problem;
-use crate::app::Shared;
-use crate::http;
+use crate::app::{Shared, http};
 use axum::body::Body;
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;

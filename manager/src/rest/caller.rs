@@ -2,10 +2,9 @@
 
 use super::call::MAX_BODY_BYTES;
 use super::problem::Problem;
-use crate::app::Shared;
-use crate::http;
-use crate::peer::Peer;
-use crate::signing::sha256_hex;
+use crate::app::peer::Peer;
+use crate::app::{Shared, http};
+use crate::keys::signing::sha256_hex;
 use crate::store::audit::Entry;
 use crate::store::tokens::Token;
 use crate::store::{ClusterKey, bounded};

@@ -2,12 +2,12 @@
 
 use super::call::{Segments, answer, end, read_object, stored, take_text};
 use super::caller::Operator;
+use super::import;
 use super::page::Page;
 use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock::{self, now_ms};
-use crate::import;
-use crate::issue::DEFAULT_MAX_VALIDITY_S;
+use crate::keys::issue::DEFAULT_MAX_VALIDITY_S;
+use crate::process::clock::{self, now_ms};
 use crate::store::audit::{self, Entry};
 use crate::store::clusters::{self, Cluster};
 use crate::store::{ClusterKey, commit};

@@ -4,7 +4,7 @@ use super::call::{Segments, answer, stored};
 use super::caller::Operator;
 use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock;
+use crate::process::clock;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -3,8 +3,7 @@
 use super::call::Segments;
 use super::caller::Operator;
 use super::problem::Problem;
-use crate::app::Shared;
-use crate::http;
+use crate::app::{Shared, http};
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};

@@ -2,6 +2,10 @@
 //!
 //! Whose operator calls is known by the bearer token. Every query names the token's tenant, so that
 //! another tenant's cluster is simply not there.
+//!
+//! [`caller`] is whose call it is, [`call`] what it brings, [`problem`] why it is refused; the rest is one kind of thing a
+//! file. [`import`] looks at a cluster. Imports [`app`](crate::app) and the rooms below that; only the command line may
+//! import it.
 
 mod agent;
 mod audit;
@@ -9,6 +13,7 @@ mod call;
 mod caller;
 mod clusters;
 mod commands;
+mod import;
 mod inventory;
 mod manifests;
 mod metrics;
@@ -16,10 +21,9 @@ mod page;
 mod problem;
 mod secret;
 
-use crate::app::Shared;
-use crate::http;
-use crate::keys::Secrets;
-use crate::peer::Peer;
+use crate::app::peer::Peer;
+use crate::app::{Shared, http};
+use crate::keys::secrets::Secrets;
 use crate::store::bounded;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;

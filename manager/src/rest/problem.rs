@@ -1,11 +1,11 @@
 //! The REST API's errors: RFC 9457 problem details.
 
-use crate::http;
-use crate::import::Refused;
-use crate::issue::IssueError;
-use crate::limits::Busy;
-use crate::room::BodyError;
-use crate::signing::Unsignable;
+use super::import::Refused;
+use crate::app::http;
+use crate::keys::issue::IssueError;
+use crate::keys::signing::Unsignable;
+use crate::limits::callers::Busy;
+use crate::limits::room::BodyError;
 use crate::store::StoreError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

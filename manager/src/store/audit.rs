@@ -2,7 +2,7 @@
 
 use super::change::{Change, Store, commit, sorted_id};
 use super::error::StoreError;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A refusal that is repeated within this time is counted instead of written anew: what an

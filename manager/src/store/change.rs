@@ -4,7 +4,7 @@ use super::database::{Database, Kind, WAIT};
 use super::error::StoreError;
 use super::key::ClusterKey;
 use super::postgres;
-use crate::failure::Failure;
+use crate::process::failure::Failure;
 use sqlx::{Any, AnyConnection, AnyPool, Transaction};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

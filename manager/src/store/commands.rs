@@ -3,7 +3,7 @@
 use super::change::{Change, Store};
 use super::error::StoreError;
 use super::key::ClusterKey;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A new command.

@@ -2,8 +2,8 @@
 
 use super::error::StoreError;
 use super::postgres;
-use crate::failure::Failure;
-use crate::files;
+use crate::process::failure::Failure;
+use crate::process::files;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{AnyConnection, AnyPool, Connection};
 use std::fmt::Write;

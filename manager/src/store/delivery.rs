@@ -4,7 +4,7 @@ use super::change::{Store, commit};
 use super::error::StoreError;
 use super::identities;
 use super::key::ClusterKey;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
 //! What is told where the database fails, and how long it may take.
 
-use crate::failure::Failure;
+use crate::process::failure::Failure;
 use std::time::Duration;
 
 /// How long a call waits for the database in all.

@@ -2,7 +2,7 @@
 
 use super::change::{Store, commit};
 use super::error::StoreError;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 
 impl Store {
     /// Registers a process.

@@ -2,7 +2,7 @@
 
 use super::change::Store;
 use super::error::{StoreError, bounded};
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::{Connection, PgConnection};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::change::Store;
 use super::error::StoreError;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// How many commands of one cluster have a status.

@@ -4,7 +4,7 @@ use super::audit::{self, Entry};
 use super::change::{Change, Store, commit, sorted_id};
 use super::error::StoreError;
 use super::identities::{self, Identity};
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// Most receipts of one command that are kept; later ones are counted.

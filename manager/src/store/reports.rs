@@ -6,7 +6,7 @@ use super::contacts;
 use super::error::StoreError;
 use super::identities::{self, Identity};
 use super::key::ClusterKey;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A report that came, checked for its form.

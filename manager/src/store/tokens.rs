@@ -3,7 +3,7 @@
 use super::audit::{self, Entry};
 use super::change::{Store, commit};
 use super::error::StoreError;
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// Whose token it is.

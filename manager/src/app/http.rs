@@ -1,6 +1,6 @@
 //! Bodies: bounded on the way in, JSON on the way out.
 
-use crate::room::BodyError;
+use crate::limits::room::BodyError;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -1,7 +1,7 @@
 //! What agents send: read as it comes, within what all of them may take in memory, and within what one of
 //! them may. Nothing is set aside for what is only announced.
 
-use crate::limits::{Busy, Limits, Place};
+use super::callers::{Busy, Limits, Place};
 use axum::body::Body;
 use http_body_util::BodyExt;
 use std::sync::Arc;

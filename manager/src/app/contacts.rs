@@ -1,7 +1,7 @@
 //! When each agent was last heard: kept in memory, and written for all at once every other second,
 //! so that thousands of polls are not as many writes. A process that is killed loses the last two.
 
-use crate::clock::now_ms;
+use crate::process::clock::now_ms;
 use crate::store::{ClusterKey, Store, bounded};
 use std::collections::HashMap;
 use std::mem;

@@ -1,10 +1,12 @@
-//! The command line.
+//! What can be asked for.
 
-use crate::failure::{EXIT_CODES, Failure};
+use crate::keys::issue::DEFAULT_VALID_FOR_S;
 use crate::operator::cli::{Form, OperatorTask};
+use crate::process::failure::{EXIT_CODES, Failure};
 use crate::store::Database;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
+use navin_cluster_agent::rules::names::Label;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
@@ -211,9 +213,19 @@ pub(crate) struct Sign {
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) arguments: String,
     /// Seconds from now until the command expires
-    #[arg(long, value_name = "N", default_value_t = crate::issue::DEFAULT_VALID_FOR_S)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_VALID_FOR_S)]
     pub(crate) valid_for_s: u64,
     /// File to write the envelope to; standard output when absent
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// A tenant or cluster, as such an option gives it.
+pub(super) fn label(option: &str, text: &str) -> Result<String, Failure> {
+    match Label::parse(text) {
+        Some(label) => Ok(label.as_str().to_owned()),
+        None => Err(Failure::Argument(format!(
+            "{option}: expected an RFC 1123 label (1 to 63 of a-z, 0-9 and -)"
+        ))),
+    }
 }
