@@ -6,8 +6,8 @@
 //! It is on the disk before anything is answered. The statements are those of both databases.
 //!
 //! A table or two a file; below these, [`change`] makes changes of a [`database`], [`key`] says whose, and [`error`] what
-//! failed. Imports [`process`](crate::process) alone; any other room but [`limits`](crate::limits) and [`operator`](crate::operator) may
-//! import it.
+//! failed. Imports [`process`](crate::process) alone; [`keys`](crate::keys), [`app`](crate::app), the gateway, the REST
+//! API and the command line may import it.
 #![expect(clippy::struct_field_names, reason = "fields are named as the columns are")]
 
 pub(crate) mod audit;
