@@ -5,7 +5,7 @@
 
 use super::shell;
 use crate::http::{Http, HttpError, Method, Request, Response};
-use crate::rules::json::parse_foreign;
+use crate::rules::json::parse_object;
 use crate::rules::kubernetes::{KubeError, Object};
 use serde_json::Value;
 use std::sync::Arc;
@@ -174,7 +174,7 @@ pub fn longest_call(write_timeout: Duration) -> Duration {
 
 fn object(response: Response) -> Result<Object, KubeError> {
     let bytes = response.bytes()?;
-    match parse_foreign(&bytes, OBJECT_BYTES) {
+    match parse_object(&bytes, OBJECT_BYTES) {
         Ok(value @ Value::Object(_)) => Ok(Object(value)),
         Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| KubeError::Unanswered {
             message: "the API server's answer is not a JSON object".to_owned(),
@@ -195,7 +195,7 @@ fn sort_status(response: Response) -> KubeError {
 
 /// The reason and message of a Kubernetes Status, or the status alone for anything else.
 fn describe(status: u16, body: &[u8]) -> String {
-    let body = parse_foreign(body, OBJECT_BYTES).ok();
+    let body = parse_object(body, OBJECT_BYTES).ok();
     let member = |name| body.as_ref().and_then(|b| b.get(name)).and_then(Value::as_str).unwrap_or("");
     let (reason, message) = (member("reason"), member("message"));
     let text = match (reason, message) {

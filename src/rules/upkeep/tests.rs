@@ -102,7 +102,7 @@ fn what_our_last_write_became_is_no_drift() {
     let defaulted = live(&json!({ "replicas": 2, "mode": "auto" }), Some("5"));
     assert_eq!(decided(Some(&defaulted), &state, Some(&wanted()), 3), Upkeep::InSync);
     assert!(matches!(decided(Some(&defaulted), &state, Some(&wanted()), 2), Upkeep::Restore(_)));
-    let same = live(&json!({ "replicas": 2.0 }), None);
+    let same = live(&json!({ "replicas": 2 }), None);
     assert_eq!(decided(Some(&same), &state, Some(&wanted()), 1), Upkeep::InSync);
 }
 
