@@ -95,6 +95,6 @@ fn unreadable(error: &PageError) -> ListError {
     match error {
         PageError::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge => ListError::PageTooLarge,
         PageError::Io(error) => ListError::Incomplete(error.to_string()),
-        PageError::Json(error) => ListError::Incomplete(error.to_string()),
+        PageError::Json(why) => ListError::Incomplete(why.clone()),
     }
 }

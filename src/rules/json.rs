@@ -103,6 +103,12 @@ pub fn parse_object(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> 
     read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false, MAX_OBJECT_WEIGHT))
 }
 
+/// What is wrong with a text, and where. Nothing of the text: the library's own words quote it, at any length.
+#[must_use]
+pub fn fault(error: &serde_json::Error) -> String {
+    format!("{:?} error at line {} column {}", error.classify(), error.line(), error.column())
+}
+
 /// Normalises the numbers of a value that was not read by this module. Numbers above 2^53-1 stay.
 #[must_use]
 pub fn normalise(value: Value) -> Value {
