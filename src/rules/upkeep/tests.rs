@@ -55,8 +55,8 @@ fn deleted(command: &Verified<Command>) -> Effect {
     Effect::Deleted(name(), Mark::of(command.value(), 604_800))
 }
 
-fn failed_absent(command: &Verified<Command>) -> Effect {
-    Effect::FailedAbsent(name(), Mark::of(command.value(), 604_800))
+fn failed_marked(command: &Verified<Command>) -> Effect {
+    Effect::FailedMarked(name(), Mark::of(command.value(), 604_800))
 }
 
 fn live(spec: &Value, created: Option<&str>) -> Object {
@@ -130,7 +130,7 @@ fn a_create_that_landed_after_a_newer_delete_is_deleted_by_uid_and_version() {
     // An apply that failed before its create landed, over an older one that succeeded.
     let kept = state(&[
         (apply("ingress", 5, &json!({ "replicas": 2 })), applied),
-        (apply("ingress", 8, &json!({ "replicas": 8 })), failed_absent),
+        (apply("ingress", 8, &json!({ "replicas": 8 })), failed_marked),
     ]);
     let late = live(&json!({ "replicas": 8 }), Some("8"));
     assert_eq!(decided(Some(&late), &kept, Some(&wanted()), 1), Upkeep::RemoveLate(delete));
