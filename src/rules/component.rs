@@ -107,7 +107,7 @@ fn sign(object: &mut Object, author: &Author) {
 }
 
 impl Write {
-    /// What it takes of memory ([`weight`]), for a bound on what is held at once.
+    /// What it takes of memory ([`weight()`]), for a bound on what is held at once.
     #[must_use]
     pub fn weight(&self) -> usize {
         match self {

@@ -40,7 +40,7 @@ const MAX_NUMBER_F64: f64 = 9_007_199_254_740_991.0;
 /// Depth at which foreign JSON is refused; `serde_json` itself stops at 127.
 const MAX_FOREIGN_DEPTH: usize = 120;
 
-/// Heaviest object of others, in units of [`weight`]: 32 MiB. Every spec that can be signed is lighter.
+/// Heaviest object of others, in units of 32 bytes ([`weight()`]): 32 MiB. Every spec that can be signed is lighter.
 pub const MAX_OBJECT_WEIGHT: usize = 1024 * 1024;
 
 /// Why a text is not JSON that we take. CONTRACT section 2, "parsing is strict".
