@@ -1,4 +1,6 @@
 //! Lists, page by page, of which only what the caller wants of an object is ever decoded.
+//!
+//! A list is whole, or an error: never the pages that came. Its pages, objects and restarts are bounded.
 
 mod page;
 
