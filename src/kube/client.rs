@@ -64,16 +64,32 @@ impl Kube {
         object(self.send(&request)?)
     }
 
-    /// [`Kube::get`], of an object that may not be there.
+    /// [`Kube::get`], of an object that may not be there, and is to be written: a write names its uid and
+    /// `resourceVersion`.
     ///
     /// # Errors
     ///
     /// See [`KubeError`].
     pub fn find(&self, path: &str) -> Result<Option<Object>, KubeError> {
         match self.get(path) {
+            Ok(object) if object.uid().is_none() || object.resource_version().is_none() => {
+                Err(not_an_answer("an object without uid or resourceVersion"))
+            }
             Ok(object) => Ok(Some(object)),
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// [`Kube::find`], of one whose content decides: where it could not be read whole it is not as good as none.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn find_whole(&self, path: &str) -> Result<Option<Object>, KubeError> {
+        match self.find(path)? {
+            Some(object) if object.is_shell() => Err(not_an_answer("nested too deep or too large")),
+            found => Ok(found),
         }
     }
 
@@ -182,11 +198,12 @@ fn object(response: Response) -> Result<Object, KubeError> {
             object.forget_managed_fields();
             Ok(object)
         }
-        Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| KubeError::Unanswered {
-            message: "the API server's answer is not a JSON object".to_owned(),
-            retry_after: None,
-        }),
+        Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| not_an_answer("not a JSON object")),
     }
+}
+
+fn not_an_answer(what: &str) -> KubeError {
+    KubeError::Unanswered { message: format!("the API server's answer is {what}"), retry_after: None }
 }
 
 fn sort_status(response: Response) -> KubeError {

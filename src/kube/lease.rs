@@ -45,7 +45,7 @@ pub struct Holding<'a> {
 ///
 /// See [`KubeError`].
 pub fn get(kube: &Kube) -> Result<Option<Object>, KubeError> {
-    kube.find(&path(kube))
+    kube.find_whole(&path(kube))
 }
 
 /// Makes the Lease with us as its holder.

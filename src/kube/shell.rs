@@ -27,7 +27,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Object> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Kube, components};
+    use super::super::{Kube, KubeError, components, lease, state};
     use super::*;
     use crate::http::{Http, HttpError, Request, Response};
     use crate::rules::component::same_spec;
@@ -58,6 +58,36 @@ mod tests {
         let live = components::get(&kube, &ComponentName::parse("ingress").unwrap()).unwrap().unwrap();
         assert!(live.is_shell() && live.resource_version() == Some("7"));
         assert!(!same_spec(&live, &Map::new()));
+    }
+
+    #[test]
+    fn a_state_or_a_lease_that_cannot_be_read_whole_is_not_taken_for_none() {
+        let deep = format!("{}1{}", "[".repeat(5_000), "]".repeat(5_000));
+        let kube = |more: &str| {
+            let metadata = format!(r#"{{"name":"n","uid":"u1","resourceVersion":"7"{more}}}"#);
+            let text = format!(r#"{{"apiVersion":"v1","kind":"K","metadata":{metadata}}}"#);
+            Kube::new(Arc::new(Holding(text)), "navin", Duration::from_secs(5))
+        };
+        let whole = kube("");
+        assert!(lease::get(&whole).unwrap().is_some() && state::get(&whole).unwrap().is_some());
+        let kube = kube(&format!(r#","managedFields":{deep}"#));
+        assert!(components::get(&kube, &ComponentName::parse("n").unwrap()).unwrap().is_some());
+        for got in [lease::get(&kube), state::get(&kube)] {
+            assert!(matches!(got, Err(KubeError::Unanswered { .. })), "{got:?}");
+        }
+    }
+
+    #[test]
+    fn an_object_that_no_write_could_name_is_not_read() {
+        for metadata in [r#"{"name":"n","uid":"u1"}"#, r#"{"name":"n","resourceVersion":"7"}"#] {
+            let kube = Kube::new(
+                Arc::new(Holding(format!(r#"{{"metadata":{metadata},"spec":{{}}}}"#))),
+                "navin",
+                Duration::from_secs(5),
+            );
+            let got = components::get(&kube, &ComponentName::parse("n").unwrap());
+            assert!(matches!(got, Err(KubeError::Unanswered { .. })), "{got:?}");
+        }
     }
 
     #[test]
