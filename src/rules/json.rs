@@ -109,19 +109,6 @@ pub fn fault(error: &serde_json::Error) -> String {
     format!("{:?} error at line {} column {}", error.classify(), error.line(), error.column())
 }
 
-/// Normalises the numbers of a value that was not read by this module. Numbers above 2^53-1 stay.
-#[must_use]
-pub fn normalise(value: Value) -> Value {
-    match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => value,
-        Value::Number(number) => Value::Number(normal_number(number)),
-        Value::Array(items) => Value::Array(items.into_iter().map(normalise).collect()),
-        Value::Object(members) => {
-            Value::Object(members.into_iter().map(|(name, member)| (name, normalise(member))).collect())
-        }
-    }
-}
-
 fn read(bytes: &[u8], max_bytes: usize, reader: &Reader) -> Result<Value, JsonError> {
     if bytes.len() > max_bytes {
         return Err(JsonError::TooLarge);
@@ -135,10 +122,6 @@ fn read(bytes: &[u8], max_bytes: usize, reader: &Reader) -> Result<Value, JsonEr
     })?;
     source.end().map_err(|_| JsonError::Syntax)?;
     Ok(value)
-}
-
-fn normal_number(number: Number) -> Number {
-    if number.is_f64() { number.as_f64().and_then(float).unwrap_or(number) } else { number }
 }
 
 /// The number for a double: an integer where the double is one within 2^53-1.

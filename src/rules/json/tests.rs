@@ -23,7 +23,7 @@ fn every_double_of_the_vectors_is_written_as_ecmascript_does() {
         let bits = u64::from_str_radix(case[0].as_str().unwrap(), 16).unwrap();
         let text = case[1].as_str().unwrap();
         let number = Number::from_f64(f64::from_bits(bits)).unwrap();
-        assert_eq!(canonical(&normalise(Value::Number(number))), text);
+        assert_eq!(canonical(&Value::Number(number)), text);
         assert_eq!(canonical(&parse(text.as_bytes(), 100).unwrap()), text);
     }
 }
@@ -130,6 +130,6 @@ fn every_spec_that_can_be_signed_can_be_read_back() {
 
 #[test]
 fn numbers_of_live_objects_are_normalised_and_big_ones_left() {
-    let live = serde_json::from_str(r#"{"a":[1.0,-0.0,18446744073709551615,1e300,0.5]}"#).unwrap();
-    assert_eq!(normalise(live), json!({"a": [1, 0, u64::MAX, 1e300, 0.5]}));
+    let live = parse_foreign(br#"{"a":[1.0,-0.0,18446744073709551615,1e300,0.5]}"#, 100);
+    assert_eq!(live, Ok(json!({"a": [1, 0, u64::MAX, 1e300, 0.5]})));
 }
