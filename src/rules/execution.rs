@@ -136,8 +136,7 @@ impl Execution {
         })
     }
 
-    /// The component was kept until now: where a former leader began, and nothing is there, it is that which
-    /// was deleted.
+    /// The component was kept until now: where a former leader began, and nothing is there, that was deleted.
     pub fn note_kept(&mut self) {
         self.existed = true;
     }
@@ -229,6 +228,7 @@ impl Execution {
     }
 
     fn rejected(&mut self, write: &Write, error: &KubeError) -> Step {
+        self.lost_create |= matches!((error, write), (KubeError::Unanswered { .. }, Write::Create(_)));
         match (error, write) {
             (KubeError::Refused { .. }, Write::Settle(_)) => return Step::Retry(None),
             (KubeError::Refused { .. }, Write::Replace(_)) if error.annotations_full() && !self.bare => {
@@ -243,10 +243,7 @@ impl Execution {
             (KubeError::Conflict(_) | KubeError::NotFound(_), _) => {
                 self.conflicts = self.conflicts.saturating_add(1);
             }
-            (KubeError::Unanswered { .. }, _) => {
-                self.unanswered = true;
-                self.lost_create |= matches!(write, Write::Create(_));
-            }
+            (KubeError::Unanswered { .. }, _) => self.unanswered = true,
             (KubeError::Gone(_) | KubeError::Unavailable { .. }, _) => {}
         }
         self.trouble = error.to_string();
