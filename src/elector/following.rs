@@ -1,4 +1,6 @@
 //! A follower: looks at the Lease, or watches it, until it may be taken.
+//!
+//! What is seen is no permission: that follows from the answer to the take.
 
 use super::Elector;
 use crate::kube::{Object, lease, state as configmap};

@@ -60,7 +60,7 @@ impl Object {
         self.0.get("metadata")?.get("labels")?.get(key)?.as_str()
     }
 
-    /// Whether it nested too deep to be read, and stands here without what nests: never written back as read.
+    /// Whether it nested too deep or weighed too much to be read, and stands here without what nests: never written back as read.
     #[must_use]
     pub fn is_shell(&self) -> bool {
         self.0.get("spec").is_some_and(Value::is_null)
