@@ -19,6 +19,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(5);
 const APPLY: &str = "apply deploy/ (or the manager's manifests) for this namespace";
 const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
+const TOKEN: &str = "mount a token of this cluster for this ServiceAccount, one that has not ended";
 const LOG: &str = "see the agent's log";
 
 /// Its clock less ours, in milliseconds.
@@ -31,7 +32,7 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
         Err(finding) => {
             found.add(finding);
             for name in ["permissions", "CRD", "Lease", "state"] {
-                found.add(Finding::unknown(name, "the API server does not answer"));
+                found.add(Finding::unknown(name, "not asked: see API server"));
             }
             return None;
         }
@@ -98,6 +99,9 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
             }
         }
         Err(error @ KubeError::Refused { .. }) => Err(Finding::wrong(NAME, format!("{url}: {error}"), APPLY)),
+        Err(error @ KubeError::Unavailable { status: Some(401), .. }) => {
+            Err(Finding::wrong(NAME, format!("{url}: {error}"), TOKEN))
+        }
         Err(error) => Err(Finding::wrong(NAME, format!("{url}: {error}"), REACH)),
     }
 }

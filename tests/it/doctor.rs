@@ -135,14 +135,19 @@ fn an_unusable_token_or_api_server_is_named_and_what_rests_on_it_is_unknown() {
     doctor.token = world.folder().join("none");
     let (message, _) = doctor.only_wrong("API server");
     assert!(message.contains("none: not readable"), "{message}");
+    fs::write(&doctor.token, "of-another-cluster").expect("a token");
+    let (message, advice) = doctor.only_wrong("API server");
+    assert!(message.contains("Unauthorized") && advice.contains("mount a token"), "{message} {advice}");
     doctor.token = good;
     "https://127.0.0.1:1".clone_into(&mut doctor.kube_api);
-    let (message, _) = doctor.only_wrong("API server");
-    assert!(message.contains("127.0.0.1:1: no connection"), "{message}");
+    let (message, advice) = doctor.only_wrong("API server");
+    assert!(message.contains("127.0.0.1:1: no connection") && advice.contains("its address"), "{message}");
     let (_, findings) = doctor.findings();
     for name in ["permissions", "CRD", "Lease", "state", "threads"] {
         let finding = findings.iter().find(|finding| finding["name"] == name).expect(name);
         assert_eq!(finding["status"], "unknown", "{finding}");
+        let not_asked = finding["message"].as_str().expect("a text").contains("not asked: see API server");
+        assert_eq!(not_asked, name != "threads", "{finding}");
     }
 }
 
