@@ -11,6 +11,9 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+/// No more than was asked.
+const SAID_OF_RIGHTS: &str = "all that are needed; it may neither read Secrets nor create Pods";
+
 #[test]
 fn of_a_good_agent_everything_is_ok_one_line_each() {
     let world = World::start("doctor-well", &json!({}));
@@ -23,7 +26,14 @@ fn of_a_good_agent_everything_is_ok_one_line_each() {
     let names: Vec<&str> = names.iter().map(|line| line.split_once(": ").expect("a name").0).collect();
     let all = ["identity files", "configuration", "certificate", "API server", "permissions", "CRD", "Lease"];
     assert_eq!(names, [&all[..], &["state", "gateway", "clock", "threads"]].concat(), "{text}");
-    for part in [world.tenant_id(), world.cluster_id(), agent.holder().as_str(), "version v1.", "term 1"] {
+    for part in [
+        world.tenant_id(),
+        world.cluster_id(),
+        agent.holder().as_str(),
+        "version v1.",
+        "term 1",
+        SAID_OF_RIGHTS,
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
