@@ -8,6 +8,8 @@ use jiff::Timestamp;
 use navin_test_support::{Agent, Process, Reading, World, until};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -102,6 +104,23 @@ fn megabytes(kib: u64) -> f64 {
     f64::from(u32::try_from(kib).expect("less than 4 TiB")) * 1024.0 / 1e6
 }
 
+/// A folder in memory, as the heartbeat's is where the agent is deployed.
+struct InMemory(PathBuf);
+
+impl InMemory {
+    fn new(name: &str) -> Self {
+        let path = Path::new("/dev/shm").join(format!("navin-bench-{}-{name}", std::process::id()));
+        fs::create_dir(&path).expect("a folder in memory");
+        Self(path)
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
 /// A leader and a standby that keep the same number of objects.
 struct Pair {
     running: Running,
@@ -109,7 +128,8 @@ struct Pair {
 }
 
 enum Running {
-    Ours([Agent; 2], #[expect(dead_code, reason = "its manager and its namespace live as long")] Box<World>),
+    #[expect(dead_code, reason = "the manager, the namespace and the folders live as long as the agents")]
+    Ours([Agent; 2], Box<World>, [InMemory; 2]),
     Theirs([crate::peers::Replica; 2]),
 }
 
@@ -117,22 +137,21 @@ impl Pair {
     /// With a watch, a poll at the gateway and an inbox.
     fn of_ours(lab: &Lab) -> Self {
         let world = lab.world("rest", &json!({}));
-        let replica = |pod: &str| {
+        let run_dirs = ["leader", "standby"].map(InMemory::new);
+        let replica = |pod: &str, run_dir: &InMemory| {
             let mut options = lab.options(&world, pod);
             options.inbox = Some(world.folder().join(format!("{pod}-inbox")));
-            let run_dir = world.folder().join(format!("{pod}-run"));
-            std::fs::create_dir_all(&run_dir).expect("a folder for the heartbeat, as it is deployed");
-            options.args = vec!["--run-dir".into(), run_dir.into()];
+            options.args = vec!["--run-dir".into(), run_dir.0.clone().into()];
             world.agent_with(options)
         };
-        let leader = replica("leader");
+        let leader = replica("leader", &run_dirs[0]);
         leader.wait_leads(&world.namespace, BOUND);
-        let standby = replica("standby");
+        let standby = replica("standby", &run_dirs[1]);
         for number in 0..COMPONENTS {
             apply(&world, &format!("want-{number:04}"), number);
         }
         let who = [who(&leader), who(&standby)];
-        Self { running: Running::Ours([leader, standby], Box::new(world)), who }
+        Self { running: Running::Ours([leader, standby], Box::new(world), run_dirs), who }
     }
 
     fn of_peer(lab: &Lab, number: usize) -> Self {
@@ -149,7 +168,7 @@ impl Pair {
 
     fn process(&self, role: usize) -> &Process {
         match &self.running {
-            Running::Ours(agents, _) => agents[role].process(),
+            Running::Ours(agents, ..) => agents[role].process(),
             Running::Theirs(replicas) => &replicas[role].process,
         }
     }
