@@ -2,6 +2,7 @@
 
 use crate::support::{Agent, Folder, id, receipt, served, until, without_certificate};
 use serde_json::json;
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -95,9 +96,7 @@ fn an_identity_is_all_that_the_secret_holds() {
 /// docs/MANAGER.md, "When a key is lost".
 #[test]
 fn keys_that_are_moved_away_while_no_manager_runs_are_made_anew_and_the_next_identity_trusts_them() {
-    let folder = Folder::new("new-keys");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("new-keys");
     let mut agent = manager.cluster(&token, "prod");
     manager.kill();
     let away = folder.join("away");
@@ -117,8 +116,8 @@ fn keys_that_are_moved_away_while_no_manager_runs_are_made_anew_and_the_next_ide
         let trusted = agent.config["key_id"].clone();
         agent = manager.identity(&token, "prod");
         let queued = manager.queue(&token, "prod");
-        assert_eq!(agent.polled(0), [queued["command_id"].as_str().unwrap()]);
-        agent.receipt(&crate::support::receipt(&queued, "succeeded", true)).expect(200);
+        assert_eq!(agent.polled(0), [id(&queued)]);
+        agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
         assert_eq!(queued["envelope"]["key_id"], agent.config["key_id"]);
         assert_eq!(trusted != agent.config["key_id"], names.contains(&"signing.key"));
         manager.kill();
