@@ -1,9 +1,10 @@
 //! What a leader and a standby take while nothing happens: memory, processor time, calls.
 
 use crate::Plan;
-use crate::lab::{BOUND, Lab, THINGS, apply, who};
+use crate::lab::{BOUND, DEFAULT, Lab, apply, things, who};
 use crate::measure::cpu_ms;
 use crate::table::{Goal, Row, Sample};
+use crate::units::{bytes, figure, megabytes};
 use jiff::Timestamp;
 use navin_test_support::{Agent, Process, Reading, World, until};
 use serde_json::json;
@@ -90,18 +91,14 @@ fn window(lab: &Lab, pairs: &[Pair]) -> Vec<[Used; 2]> {
             let calls = lab.audit.of(&pair.who[role], since);
             let calls = calls.iter().filter(|call| call.verb != "watch").count();
             Used {
-                rss: megabytes(memory.rss_kib),
-                pss: megabytes(memory.pss_kib),
+                rss: megabytes(bytes(figure(memory.rss_kib))),
+                pss: megabytes(bytes(figure(memory.pss_kib))),
                 cpu: cpu_ms(pid) - before[role],
-                calls: f64::from(u32::try_from(calls).expect("not so many")),
+                calls: figure(calls),
             }
         })
     };
     pairs.iter().zip(before).map(used).collect()
-}
-
-fn megabytes(kib: u64) -> f64 {
-    f64::from(u32::try_from(kib).expect("less than 4 TiB")) * 1024.0 / 1e6
 }
 
 /// A folder in memory, as the heartbeat's is where the agent is deployed.
@@ -161,7 +158,9 @@ impl Pair {
         leader.wait("synced", BOUND);
         let standby = lab.theirs(peer, "standby", &lease, COMPONENTS);
         standby.wait("start", BOUND);
-        until("the things", BOUND, || (lab.admin().list(THINGS).len() >= COMPONENTS as usize).then_some(()));
+        until("the things", BOUND, || {
+            (lab.admin().list(&things(DEFAULT)).len() >= COMPONENTS as usize).then_some(())
+        });
         let who = [leader.who.clone(), standby.who.clone()];
         Self { running: Running::Theirs([leader, standby]), who }
     }
