@@ -60,8 +60,9 @@ fn the_help_of_run_names_the_exit_codes_and_the_environment() {
 fn the_help_of_the_others_names_their_exit_codes() {
     for (command, codes) in [
         ("submit", &["0", "1", "3", "64", "66", "69", "71", "75"][..]),
-        ("health", &["0", "1", "64"]),
+        ("health", &["0", "1", "64", "71"]),
         ("doctor", &["0", "1", "64", "71"]),
+        ("verify", &["0", "1", "64", "66", "71", "78"]),
     ] {
         let (_, help, _) = parts(&output(&[command, "--help"]));
         let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric()).collect();
