@@ -16,7 +16,7 @@ impl Elector {
         let found = match lease::get(&self.kube) {
             Ok(found) => found,
             Err(error) => {
-                self.trouble("lease unreadable", &error);
+                self.trouble("lease not readable", &error);
                 return self.look();
             }
         };

@@ -35,7 +35,7 @@ impl From<HttpError> for KubeError {
     fn from(error: HttpError) -> Self {
         let message = error.to_string();
         match error {
-            HttpError::Unsent(_) => Self::Unavailable { message, retry_after: None },
+            HttpError::Unsent(_) => Self::Unavailable { status: None, message, retry_after: None },
             HttpError::Unanswered(_) => Self::Unanswered { message, retry_after: None },
         }
     }

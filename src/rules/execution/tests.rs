@@ -195,7 +195,7 @@ fn lost() -> KubeError {
 }
 
 fn busy() -> KubeError {
-    KubeError::Unavailable { message: "busy".into(), retry_after: Some("7".into()) }
+    KubeError::Unavailable { status: Some(429), message: "busy".into(), retry_after: Some("7".into()) }
 }
 
 fn unanswered() -> Turn {
