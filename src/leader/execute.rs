@@ -22,6 +22,7 @@ const NOT_IN_TIME: &str = "the inventory could not be read in time";
 /// One accepted command.
 pub(super) struct Task {
     command: Verified<Command>,
+    name: Option<ComponentName>,
     source: Source,
     kind: Kind,
     due: Duration,
@@ -48,11 +49,12 @@ struct Ended {
 impl Task {
     pub(super) fn new(accepted: Accepted, source: Source, now: Duration, recovered: bool) -> Self {
         let (command, operation) = accepted.into_parts();
+        let name = operation.name().cloned();
         let kind = match Execution::new(operation, command.value(), now, recovered) {
             Some(execution) => Kind::Component(Box::new(execution)),
             None => Kind::Inventory { limit: TimeLimit::new(command.value(), now, recovered), asked: None },
         };
-        Self { command, source, kind, due: now, backoff: Backoff::default(), ended: None }
+        Self { command, name, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
 
     /// See [`Execution::note_kept`].
@@ -64,10 +66,7 @@ impl Task {
 
     /// The component that it writes.
     pub(super) fn name(&self) -> Option<&ComponentName> {
-        match &self.kind {
-            Kind::Component(execution) => Some(execution.name()),
-            Kind::Inventory { .. } => None,
-        }
+        self.name.as_ref()
     }
 
     /// When to go on with it.

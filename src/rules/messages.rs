@@ -155,12 +155,21 @@ impl Operation {
         }
     }
 
-    /// The component that it is about.
+    /// The component that it writes: while it is under way no other of that name is begun, and none is repaired.
     #[must_use]
     pub fn name(&self) -> Option<&ComponentName> {
         match self {
             Self::Apply { name, .. } | Self::Delete { name } => Some(name),
             Self::InventoryReport => None,
+        }
+    }
+
+    /// Whether it brings a spec, which is kept once it has succeeded.
+    #[must_use]
+    pub fn brings_spec(&self) -> bool {
+        match self {
+            Self::Apply { .. } => true,
+            Self::Delete { .. } | Self::InventoryReport => false,
         }
     }
 }

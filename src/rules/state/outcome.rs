@@ -195,6 +195,8 @@ fn record(command: &Command, source: Source, phase: Phase) -> Record {
         source,
         phase,
         bytes: 0,
+        name: None,
+        brings_spec: false,
     };
     record.measure();
     record
