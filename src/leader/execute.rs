@@ -7,8 +7,8 @@ use crate::kube::components;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::Write;
 use crate::rules::envelope::Verified;
-use crate::rules::execution::{Ending, Execution, Failure, Step, TimeLimit};
-use crate::rules::messages::{Command, Reason, Receipt, Source};
+use crate::rules::execution::{Aim, Ending, Execution, Failure, Step, TimeLimit};
+use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
 use crate::rules::report::Inventory;
 use crate::rules::state::Effect;
@@ -50,9 +50,14 @@ impl Task {
     pub(super) fn new(accepted: Accepted, source: Source, now: Duration, recovered: bool) -> Self {
         let (command, operation) = accepted.into_parts();
         let name = operation.name().cloned();
-        let kind = match Execution::new(operation, command.value(), now, recovered) {
-            Some(execution) => Kind::Component(Box::new(execution)),
-            None => Kind::Inventory { limit: TimeLimit::new(command.value(), now, recovered), asked: None },
+        let written =
+            |name, aim| Kind::Component(Box::new(Execution::new(name, aim, command.value(), now, recovered)));
+        let kind = match operation {
+            Operation::Apply { name, spec } => written(name, Aim::Apply(spec)),
+            Operation::Delete { name } => written(name, Aim::Delete),
+            Operation::InventoryReport => {
+                Kind::Inventory { limit: TimeLimit::new(command.value(), now, recovered), asked: None }
+            }
         };
         Self { command, name, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
