@@ -69,7 +69,7 @@ pub struct Progress {
 }
 
 impl Watcher {
-    /// The thread: watches until the process ends.
+    /// The thread: watches until the process ends. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         while !self.permit.closing() {
             if !self.leads() {
