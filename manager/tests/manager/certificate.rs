@@ -1,32 +1,16 @@
 //! The server's certificate is replaced under a running manager; one client does not take all places.
 
-use crate::support::{Folder, LIMIT, Manager, until};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore};
+use crate::raw::tls;
+use crate::support::{Folder, Manager, until};
+use rustls::pki_types::CertificateDer;
 use std::fs;
-use std::net::TcpStream;
-use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 /// The certificate that the server shows, which the manager's authority has issued.
 fn shown(folder: &Folder, manager: &Manager) -> CertificateDer<'static> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(folder.join("data/tls/ca.crt")).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let name = ServerName::try_from("localhost").unwrap();
-    let mut tls = ClientConnection::new(Arc::new(config), name).unwrap();
-    let mut tcp = TcpStream::connect(manager.url().trim_start_matches("https://")).unwrap();
-    tcp.set_read_timeout(Some(LIMIT)).unwrap();
-    while tls.is_handshaking() {
-        tls.complete_io(&mut tcp).unwrap();
-    }
-    tls.peer_certificates().unwrap()[0].clone().into_owned()
+    let stream = tls(&manager.url(), &folder.ca(), None);
+    stream.conn.peer_certificates().unwrap()[0].clone().into_owned()
 }
 
 #[test]
