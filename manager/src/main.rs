@@ -1,48 +1,25 @@
 //! `navin-manager`: identities, signed commands, the agents' gateway, audit.
 //!
-//! In reading order:
+//! Rooms, in reading order; each imports only those that stand below it:
 //!
-//! 1. [`cli`] says what can be asked for, [`run`] does it, and [`failure`] is how it ends; [`operator`] is the REST
-//!    API's command line.
-//! 2. [`keys`], [`authority`] and [`signing`] hold the manager's keys, by [`files`]; [`issue`] makes commands and
-//!    identities.
-//! 3. [`store`] is all that must outlive the process, by the [`clock`]; [`app`] what the handlers share; [`background`]
-//!    what goes on beside them.
-//! 4. [`serve`] takes the connections of both ports, over [`tls`]: those of [`newcomers`], and of a [`peer`] that has
-//!    called, within [`limits`], [`open_files`], and the [`room`] for what is sent; until [`stop`].
-//! 5. [`gateway`] speaks to agents: [`wake`] ends a poll's wait, [`delivered`] is what it brought, [`instance`] which
-//!    gateways live, [`contacts`] when an agent was heard.
-//! 6. [`rest`] speaks to operators, and [`import`] looks at a cluster for them; both ports take and give [`http`] bodies.
+//! 1. [`cli`] says what can be asked for, and does it.
+//! 2. [`ports`] takes the connections; [`gateway`] speaks to agents, [`rest`] to operators; [`operator`] is the REST API's
+//!    command line.
+//! 3. [`app`] is what the handlers of both ports share while the process lives.
+//! 4. [`keys`] holds the manager's keys, and makes commands and identities.
+//! 5. [`store`] is all that must outlive the process; [`limits`] how much is let in.
+//! 6. [`process`] is what the process has of its system, and why it ends.
 
 mod app;
-mod authority;
-mod background;
 mod cli;
-mod clock;
-mod contacts;
-mod delivered;
-mod failure;
-mod files;
 mod gateway;
-mod http;
-mod import;
-mod instance;
-mod issue;
 mod keys;
 mod limits;
-mod newcomers;
-mod open_files;
 mod operator;
-mod peer;
+mod ports;
+mod process;
 mod rest;
-mod room;
-mod run;
-mod serve;
-mod signing;
-mod stop;
 mod store;
-mod tls;
-mod wake;
 
 use clap::Parser;
 use std::io::Write;
@@ -52,7 +29,7 @@ use tracing_subscriber::EnvFilter;
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     start_log();
-    match run::run(arguments) {
+    match cli::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             // The program is ending; where standard error is gone too there is nobody to tell.

@@ -1,10 +1,10 @@
 //! The long poll for commands.
 
-use super::{GatewayError, refuse_revoked};
-use crate::app::Shared;
-use crate::delivered::Delivered;
-use crate::http;
-use crate::peer::Peer;
+use super::error::GatewayError;
+use super::refused::refuse_revoked;
+use crate::app::delivered::Delivered;
+use crate::app::peer::Peer;
+use crate::app::{Shared, http};
 use crate::store::bounded;
 use crate::store::delivery::Delivery;
 use crate::store::identities::Identity;

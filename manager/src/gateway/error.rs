@@ -1,7 +1,8 @@
 //! The gateway's errors, as agents read them: `{"error": "code", "message": "…"}`.
 
-use crate::http::{self, BodyError};
-use crate::limits::Busy;
+use crate::app::http;
+use crate::limits::callers::Busy;
+use crate::limits::room::BodyError;
 use crate::store::StoreError;
 use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};

@@ -2,18 +2,20 @@
 //!
 //! Who calls is known by the client certificate alone, looked up at every request, and again in the
 //! change that relies on it.
+//!
+//! Imports [`app`](crate::app) and the rooms below that but [`keys`](crate::keys): what faces the agents signs nothing.
+//! Only the command line may import it.
 
 mod commands;
 mod error;
 mod look;
-mod questions;
 mod receipts;
+mod refused;
 mod reports;
 
-use crate::app::Shared;
-use crate::http;
-use crate::peer::Peer;
-use crate::room::{Pace, Room};
+use crate::app::peer::Peer;
+use crate::app::{Shared, http};
+use crate::limits::room::{Pace, Room};
 use crate::store::audit::Entry;
 use crate::store::bounded;
 use crate::store::identities::Identity;
@@ -23,7 +25,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use error::GatewayError;
 pub(crate) use look::look;
-pub(crate) use questions::{Questions, answer};
+use refused::refuse_revoked;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -142,27 +144,5 @@ async fn identify<'p>(app: &Shared, fingerprint: &str, peer: &'p Peer) -> Result
             bounded(app.store.audit_refused(entry)).await?;
             Err(GatewayError::IdentityRevoked)
         }
-    }
-}
-
-/// Audits a call with a revoked identity.
-async fn refuse_revoked(app: &Shared, identity: &Identity) -> GatewayError {
-    audit_refused(app, identity, "gateway.call", &identity.identity_id, "revoked identity").await;
-    GatewayError::IdentityRevoked
-}
-
-/// Audits what an agent was refused. Where the database fails the refusal stands all the same.
-async fn audit_refused(app: &Shared, identity: &Identity, action: &str, subject: &str, detail: &str) {
-    let actor = identity.actor();
-    let entry = Entry {
-        tenant_id: Some(&identity.tenant_id),
-        cluster_id: Some(&identity.cluster_id),
-        actor: &actor,
-        action,
-        subject,
-        detail,
-    };
-    if let Err(error) = bounded(app.store.audit_refused(entry)).await {
-        tracing::error!(%error, "a refusal was not audited");
     }
 }

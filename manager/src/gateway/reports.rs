@@ -1,8 +1,8 @@
 //! Reports and inventories.
 
-use super::{GatewayError, audit_refused, refuse_revoked};
-use crate::app::Shared;
-use crate::http;
+use super::error::GatewayError;
+use super::refused::{audit_refused, refuse_revoked};
+use crate::app::{Shared, http};
 use crate::store::bounded;
 use crate::store::identities::Identity;
 use crate::store::reports::{Answer, Incoming};

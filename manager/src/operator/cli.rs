@@ -1,7 +1,7 @@
 //! The operator commands' part of the command line.
 
-use super::Trouble;
-use crate::cli::EXIT_CODES;
+use super::trouble::Trouble;
+use crate::process::failure::EXIT_CODES;
 use clap::{Args, Subcommand, ValueEnum};
 use std::path::PathBuf;
 

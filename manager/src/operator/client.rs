@@ -1,7 +1,8 @@
-//! Calls of the REST API, and what can go wrong with one.
+//! Calls of the REST API.
 
 use super::cli::Server;
-use crate::files;
+use super::trouble::Trouble;
+use crate::process::files;
 use jiff::Timestamp;
 use navin_cluster_agent::rules::backoff::retry_after;
 use serde_json::Value;
@@ -19,62 +20,6 @@ const CALL_LIMIT: Duration = Duration::from_secs(40);
 
 /// Largest answer that is read, in bytes: a report and what is around it.
 const MAX_ANSWER_BYTES: u64 = 64 * 1024 * 1024;
-
-/// Why a task did not end well.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum Trouble {
-    /// What was given cannot be used.
-    #[error("{0}")]
-    Usage(String),
-    /// The server refused the call.
-    #[error("refused ({status}): {detail}")]
-    Refused {
-        /// The status.
-        status: u16,
-        /// Why, in the server's words.
-        detail: String,
-        /// When it wants to be asked again, where it says so.
-        again_in: Option<Duration>,
-    },
-    /// No answer.
-    #[error("{0}")]
-    Unreachable(String),
-    /// The command did not succeed, which is told already.
-    #[error("the command {0}")]
-    Outcome(String),
-    /// The command has no outcome yet.
-    #[error("the wait ran out; the command is still {0}, and runs when an agent takes it within its window")]
-    WaitRanOut(String),
-    /// Standard output is gone.
-    #[error("standard output: {0}")]
-    Output(std::io::Error),
-}
-
-impl Trouble {
-    /// The exit code, as `--help` tells it.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Usage(_) => 2,
-            Self::Refused { status: 401, .. } => 3,
-            Self::Refused { status: 404, .. } => 4,
-            Self::Refused { status: 408 | 500.., .. } | Self::Unreachable(_) => 5,
-            Self::WaitRanOut(_) => 6,
-            Self::Refused { .. } | Self::Outcome(_) | Self::Output(_) => 1,
-        }
-    }
-
-    /// When the server wants to be asked again, where it said so of a call that it put off.
-    pub(super) fn again_in(&self) -> Option<Duration> {
-        match self {
-            Self::Refused { again_in, .. } => *again_in,
-            Self::Usage(_)
-            | Self::Unreachable(_)
-            | Self::Outcome(_)
-            | Self::WaitRanOut(_)
-            | Self::Output(_) => None,
-        }
-    }
-}
 
 /// The API of one server.
 pub(super) struct Client {

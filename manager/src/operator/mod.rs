@@ -1,11 +1,12 @@
-//! What operators do from a shell, over the REST API and with its rights alone.
+//! What operators do from a shell, over the REST API and with its rights alone: what can be asked for ([`cli`]), and how
+//! it is shown ([`show`]). Imports [`process`](crate::process) alone, and nothing of the manager that it calls; only
+//! the command line may import it.
 
 pub(crate) mod cli;
 mod client;
 pub(crate) mod show;
 mod spec;
-
-pub(crate) use client::Trouble;
+mod trouble;
 
 use cli::{Form, OperatorTask, Sending, Server, Target};
 use client::Client;
@@ -13,6 +14,7 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use std::slice::from_ref;
 use std::time::{Duration, Instant};
+use trouble::Trouble;
 
 /// Between two looks at a command that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(500);

@@ -1,7 +1,7 @@
 //! What is printed: tables for people, documents for programs.
 
-use super::Trouble;
 use super::cli::Form;
+use super::trouble::Trouble;
 use serde_json::Value;
 use std::io::Write;
 

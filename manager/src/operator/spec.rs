@@ -1,6 +1,6 @@
 //! A component's spec out of a file, as kubectl would read it.
 
-use super::Trouble;
+use super::trouble::Trouble;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::io::Read;

@@ -1,10 +1,12 @@
 //! Identities of agents.
 
-use super::clusters::stored;
-use super::{Operator, Problem, Segments, answer, end, read_object, secret};
+use super::call::{Segments, answer, end, read_object, stored};
+use super::caller::Operator;
+use super::problem::Problem;
+use super::secret;
 use crate::app::Shared;
-use crate::issue;
-use crate::keys::Secrets;
+use crate::keys::issue;
+use crate::keys::secrets::Secrets;
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;

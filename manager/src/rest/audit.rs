@@ -1,9 +1,11 @@
 //! Who did what, and what was refused.
 
+use super::call::answer;
+use super::caller::Operator;
 use super::page::Page;
-use super::{Operator, Problem, answer};
+use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock;
+use crate::process::clock;
 use crate::store::audit::Written;
 use axum::Extension;
 use axum::extract::State;

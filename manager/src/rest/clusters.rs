@@ -1,11 +1,13 @@
 //! Clusters: registered, and shown with what their agents told.
 
+use super::call::{Segments, answer, end, read_object, stored, take_text};
+use super::caller::Operator;
+use super::import;
 use super::page::Page;
-use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
+use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock::{self, now_ms};
-use crate::import;
-use crate::issue::DEFAULT_MAX_VALIDITY_S;
+use crate::keys::issue::DEFAULT_MAX_VALIDITY_S;
+use crate::process::clock::{self, now_ms};
 use crate::store::audit::{self, Entry};
 use crate::store::clusters::{self, Cluster};
 use crate::store::{ClusterKey, commit};
@@ -14,7 +16,6 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
 use serde_json::{Map, Value, json};
 
@@ -146,11 +147,6 @@ async fn view(app: &Shared, key: &ClusterKey, cluster: &Cluster) -> Result<Value
 /// Whether an agent that was last heard then is online.
 pub(super) fn is_online(contact_at: Option<i64>) -> bool {
     contact_at.is_some_and(|at| at.abs_diff(now_ms()) < ONLINE_MS)
-}
-
-/// A document of the database.
-pub(super) fn stored(text: &str) -> Value {
-    json::parse_foreign(text.as_bytes(), text.len()).unwrap_or(Value::Null)
 }
 
 fn take_label(members: &mut Map<String, Value>, name: &str) -> Result<String, Problem> {

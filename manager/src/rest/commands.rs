@@ -1,12 +1,13 @@
 //! Commands: queued, and shown with their receipts.
 
-use super::clusters::stored;
+use super::call::{Segments, answer, end, read_object, stored, take_text};
+use super::caller::Operator;
 use super::page::Page;
-use super::{Operator, Problem, Segments, answer, end, read_object, take_text};
+use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock;
-use crate::issue::{self, DEFAULT_VALID_FOR_S, Request};
-use crate::keys::Secrets;
+use crate::keys::issue::{self, DEFAULT_VALID_FOR_S, Request};
+use crate::keys::secrets::Secrets;
+use crate::process::clock;
 use crate::store::ClusterKey;
 use crate::store::commands::Command;
 use axum::Extension;

@@ -1,9 +1,10 @@
 //! The last inventory of a cluster.
 
-use super::clusters::stored;
-use super::{Operator, Problem, Segments, answer};
+use super::call::{Segments, answer, stored};
+use super::caller::Operator;
+use super::problem::Problem;
 use crate::app::Shared;
-use crate::clock;
+use crate::process::clock;
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;

@@ -1,8 +1,9 @@
 //! YAML for `kubectl apply`: the files of `deploy/`, for one cluster's namespace.
 
-use super::{Operator, Problem, Segments};
-use crate::app::Shared;
-use crate::http;
+use super::call::Segments;
+use super::caller::Operator;
+use super::problem::Problem;
+use crate::app::{Shared, http};
 use axum::Extension;
 use axum::extract::rejection::QueryRejection;
 use axum::extract::{Query, State};

@@ -1,10 +1,11 @@
 //! `/metrics`: what the tenant's agents report, as Prometheus reads it (text format 0.0.4).
 
-use super::clusters::{is_online, stored};
-use super::{Operator, Problem};
-use crate::app::Shared;
-use crate::clock::{SECOND_MS, now_ms};
-use crate::http;
+use super::call::stored;
+use super::caller::Operator;
+use super::clusters::is_online;
+use super::problem::Problem;
+use crate::app::{Shared, http};
+use crate::process::clock::{SECOND_MS, now_ms};
 use axum::Extension;
 use axum::extract::State;
 use axum::http::StatusCode;

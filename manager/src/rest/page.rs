@@ -1,6 +1,6 @@
 //! Pages of a list: `limit` and `continue`.
 
-use super::Problem;
+use super::problem::Problem;
 use crate::app::Shared;
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;

@@ -1,10 +1,11 @@
 //! The REST API's errors: RFC 9457 problem details.
 
-use crate::http::{self, BodyError};
-use crate::import::Refused;
-use crate::issue::IssueError;
-use crate::limits::Busy;
-use crate::signing::Unsignable;
+use super::import::Refused;
+use crate::app::http;
+use crate::keys::issue::IssueError;
+use crate::keys::signing::Unsignable;
+use crate::limits::callers::Busy;
+use crate::limits::room::BodyError;
 use crate::store::StoreError;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};

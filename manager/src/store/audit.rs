@@ -1,7 +1,8 @@
 //! Who did what, and what was refused.
 
-use super::{Change, Store, StoreError, commit, sorted_id};
-use crate::clock::now_ms;
+use super::change::{Change, Store, commit, sorted_id};
+use super::error::StoreError;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A refusal that is repeated within this time is counted instead of written anew: what an

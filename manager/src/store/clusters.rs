@@ -1,7 +1,9 @@
 //! Registered clusters, and what their agents last told.
 
-use super::{Change, ClusterKey, Store, StoreError};
-use crate::clock::now_ms;
+use super::change::{Change, Store};
+use super::error::StoreError;
+use super::key::ClusterKey;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A cluster as the API shows it.

@@ -1,7 +1,9 @@
 //! Commands: queued with their sequence and signature in one change.
 
-use super::{Change, ClusterKey, Store, StoreError};
-use crate::clock::now_ms;
+use super::change::{Change, Store};
+use super::error::StoreError;
+use super::key::ClusterKey;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A new command.

@@ -1,7 +1,9 @@
 //! When agents were last heard. A table of its own: the rows of clusters are large.
 
+use super::change::{Change, Store, commit};
+use super::error::StoreError;
 use super::identities::Identity;
-use super::{Change, ClusterKey, Store, StoreError, commit};
+use super::key::ClusterKey;
 
 /// How many are written by one statement: few sizes, for each is prepared once.
 const SIZES: [usize; 4] = [64, 16, 4, 1];

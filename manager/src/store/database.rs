@@ -1,15 +1,20 @@
 //! Which database, and how its connections are made.
 
-use super::{StoreError, WAIT, postgres};
-use crate::failure::Failure;
-use crate::files;
+use super::error::StoreError;
+use super::postgres;
+use crate::process::failure::Failure;
+use crate::process::files;
 use sqlx::any::AnyPoolOptions;
 use sqlx::{AnyConnection, AnyPool, Connection};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Connections to the database.
 const MAX_CONNECTIONS: u32 = 8;
+
+/// How long a change waits for its turn, or for a connection.
+pub(super) const WAIT: Duration = Duration::from_secs(5);
 
 /// What is said where a database was not made yet: what only uses one makes none, for a folder or a name
 /// that was mistyped would be one more, and empty.
@@ -26,7 +31,7 @@ const POSTGRES_SETTINGS: &str = "SET lock_timeout = '5s'; SET statement_timeout 
 
 /// The two kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     /// A file, for the processes of one machine.
     Sqlite,
     /// A server, for many.
@@ -66,7 +71,7 @@ impl Database {
     }
 
     /// Its kind.
-    pub(crate) fn kind(&self) -> Kind {
+    pub(super) fn kind(&self) -> Kind {
         match self {
             Self::Sqlite(_) => Kind::Sqlite,
             Self::Postgres(_) => Kind::Postgres,
@@ -104,7 +109,7 @@ impl Database {
             })
             .connect(&url)
             .await
-            .map_err(StoreError)?;
+            .map_err(StoreError::from)?;
         if !make && self.kind() == Kind::Postgres && !postgres::has_tables(&pool).await? {
             return Err(Failure::damaged(Path::new("the database's tables"), MISSING));
         }

@@ -1,7 +1,10 @@
 //! Which commands go out with an answer. CONTRACT section 4.
 
-use super::{ClusterKey, Store, StoreError, commit, identities};
-use crate::clock::now_ms;
+use super::change::{Store, commit};
+use super::error::StoreError;
+use super::identities;
+use super::key::ClusterKey;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 use std::collections::HashSet;
 

@@ -1,7 +1,8 @@
 //! The processes that deliver. What a dead one delivered is due at once.
 
-use super::{Store, StoreError, commit};
-use crate::clock::now_ms;
+use super::change::{Store, commit};
+use super::error::StoreError;
+use crate::process::clock::now_ms;
 
 impl Store {
     /// Registers a process.

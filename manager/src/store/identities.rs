@@ -1,7 +1,9 @@
 //! The issued identities: at most one of a cluster is good.
 
-use super::{Change, ClusterKey, Store, StoreError};
-use crate::clock::now_ms;
+use super::change::{Change, Store};
+use super::error::StoreError;
+use super::key::ClusterKey;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// How long ago a revocation is still told to polls that wait: longer than any poll waits, with

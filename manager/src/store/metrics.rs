@@ -1,7 +1,8 @@
 //! The numbers that metrics are made from.
 
-use super::{Store, StoreError};
-use crate::clock::now_ms;
+use super::change::Store;
+use super::error::StoreError;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// How many commands of one cluster have a status.

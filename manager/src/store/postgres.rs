@@ -1,18 +1,13 @@
 //! What only `PostgreSQL` does: locks by name, and word between processes.
 
-use super::{Change, ClusterKey, Database, Store, StoreError, bounded};
-use crate::clock::now_ms;
+use super::error::{StoreError, bounded};
+use super::key::ClusterKey;
 use sqlx::postgres::PgListener;
-use sqlx::{AnyPool, Connection, PgConnection};
+use sqlx::{AnyConnection, AnyPool};
 use std::time::Duration;
 
 /// The channel on which processes tell each other of what polls wait for.
 const CHANNEL: &str = "navin_wake";
-
-/// A gateway whose machine is gone without a word is missed within half a minute; the lock is waited
-/// for only while another takes us for dead, which is done in a moment.
-const LIFE_SETTINGS: &str = "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5;
-     SET tcp_keepalives_count = 3; SET lock_timeout = '5s'";
 
 /// Between two tries to reach the server again.
 const RETRY_EVERY: Duration = Duration::from_secs(1);
@@ -20,35 +15,31 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// How long nothing is heard before the server is asked again to tell.
 const SILENCE: Duration = Duration::from_mins(1);
 
-/// How often a held connection is asked whether it still is one.
-const PING_EVERY: Duration = Duration::from_secs(5);
-
 /// Whether the tables were made once.
 pub(super) async fn has_tables(pool: &AnyPool) -> Result<bool, StoreError> {
     Ok(sqlx::query_scalar("SELECT to_regclass('_sqlx_migrations') IS NOT NULL").fetch_one(pool).await?)
 }
 
 /// Locks a subject until the end of the change.
-pub(super) async fn lock(change: &mut Change, subject: &str) -> Result<(), StoreError> {
+pub(super) async fn lock(change: &mut AnyConnection, subject: &str) -> Result<(), StoreError> {
     sqlx::query("SELECT pg_advisory_xact_lock(hashtextextended($1, 1))")
         .bind(subject)
-        .execute(&mut **change)
+        .execute(change)
         .await?;
     Ok(())
 }
 
 /// Tells all processes of a cluster, at the commit.
-pub(super) async fn notify(change: &mut Change, cluster: &str) -> Result<(), StoreError> {
-    sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(cluster).execute(&mut **change).await?;
+pub(super) async fn notify(change: &mut AnyConnection, cluster: &str) -> Result<(), StoreError> {
+    sqlx::query("SELECT pg_notify($1, $2)").bind(CHANNEL).bind(cluster).execute(change).await?;
     Ok(())
 }
 
 /// Listens for what other processes tell, for ever. What is missed while the server is away, the
 /// polls' own look finds.
-pub(crate) async fn listen(database: Database, told: impl Fn(&ClusterKey)) {
-    let Database::Postgres(url) = &database else { return };
+pub(crate) async fn listen(url: String, told: impl Fn(&ClusterKey)) {
     loop {
-        if let Err(error) = listen_once(url, &told).await {
+        if let Err(error) = listen_once(&url, &told).await {
             tracing::warn!(%error, "the database does not answer: what others queued is seen later");
             tokio::time::sleep(RETRY_EVERY).await;
         }
@@ -69,81 +60,4 @@ async fn listen_once(url: &str, told: &impl Fn(&ClusterKey)) -> Result<(), Store
             told(&cluster);
         }
     }
-}
-
-/// The sign of life of a gateway: a lock that the server lets go of when the process is gone.
-pub(crate) struct Life {
-    url: String,
-    gateway_id: String,
-    connection: PgConnection,
-}
-
-impl Life {
-    /// Takes the lock, and makes due what dead gateways delivered.
-    pub(crate) async fn begin(url: &str, gateway_id: &str, store: &Store) -> Result<Self, StoreError> {
-        let mut connection = PgConnection::connect(url).await?;
-        hold(&mut connection, gateway_id).await?;
-        store.add_gateway(gateway_id).await?;
-        for id in store.gateways().await? {
-            if id != gateway_id && try_hold(&mut connection, &id).await? {
-                store.remove_gateway(&id).await?;
-                release(&mut connection, &id).await?;
-                tracing::info!(gateway = id, "a former gateway is gone; what it delivered is due");
-            }
-        }
-        Ok(Self { url: url.to_owned(), gateway_id: gateway_id.to_owned(), connection })
-    }
-
-    /// Keeps the lock, for ever; takes it again where the server was away.
-    pub(crate) async fn keep(mut self) {
-        loop {
-            tokio::time::sleep(PING_EVERY).await;
-            let ping = async { Ok(self.connection.ping().await?) };
-            if bounded(ping).await.is_ok() {
-                continue;
-            }
-            match bounded(self.again()).await {
-                Ok(connection) => self.connection = connection,
-                Err(error) => {
-                    tracing::warn!(%error, "the database does not answer: others may take this gateway for gone");
-                }
-            }
-        }
-    }
-
-    async fn again(&self) -> Result<PgConnection, StoreError> {
-        let mut connection = PgConnection::connect(&self.url).await?;
-        hold(&mut connection, &self.gateway_id).await?;
-        // One that took us for dead meanwhile has removed us.
-        sqlx::query("INSERT INTO gateways (gateway_id, started_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")
-            .bind(&self.gateway_id)
-            .bind(now_ms())
-            .execute(&mut connection)
-            .await?;
-        Ok(connection)
-    }
-}
-
-async fn hold(connection: &mut PgConnection, gateway_id: &str) -> Result<(), StoreError> {
-    sqlx::raw_sql(LIFE_SETTINGS).execute(&mut *connection).await?;
-    sqlx::query("SELECT pg_advisory_lock(hashtextextended($1, 2))")
-        .bind(gateway_id)
-        .execute(connection)
-        .await?;
-    Ok(())
-}
-
-async fn try_hold(connection: &mut PgConnection, gateway_id: &str) -> Result<bool, StoreError> {
-    Ok(sqlx::query_scalar("SELECT pg_try_advisory_lock(hashtextextended($1, 2))")
-        .bind(gateway_id)
-        .fetch_one(connection)
-        .await?)
-}
-
-async fn release(connection: &mut PgConnection, gateway_id: &str) -> Result<(), StoreError> {
-    sqlx::query("SELECT pg_advisory_unlock(hashtextextended($1, 2))")
-        .bind(gateway_id)
-        .execute(connection)
-        .await?;
-    Ok(())
 }

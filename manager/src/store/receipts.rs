@@ -1,9 +1,10 @@
 //! What agents answered: the first recorded receipt stays. CONTRACT section 4.
 
 use super::audit::{self, Entry};
-use super::identities::Identity;
-use super::{Change, Store, StoreError, commit, identities, sorted_id};
-use crate::clock::now_ms;
+use super::change::{Change, Store, commit, sorted_id};
+use super::error::StoreError;
+use super::identities::{self, Identity};
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// Most receipts of one command that are kept; later ones are counted.

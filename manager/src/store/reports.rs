@@ -1,9 +1,12 @@
 //! What agents report, and the inventory of their clusters. CONTRACT section 5.
 
 use super::audit::{self, Entry};
-use super::identities::Identity;
-use super::{ClusterKey, Store, StoreError, commit, contacts, identities};
-use crate::clock::now_ms;
+use super::change::{Store, commit};
+use super::contacts;
+use super::error::StoreError;
+use super::identities::{self, Identity};
+use super::key::ClusterKey;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// A report that came, checked for its form.

@@ -1,8 +1,9 @@
 //! Bearer tokens of operators: only their SHA-256 is kept.
 
 use super::audit::{self, Entry};
-use super::{Store, StoreError, commit};
-use crate::clock::now_ms;
+use super::change::{Store, commit};
+use super::error::StoreError;
+use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
 /// Whose token it is.

@@ -1,7 +1,7 @@
 //! Calls of either port, as operators and agents make them.
 
 use crate::support::{LIMIT, Manager};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use ureq::Agent as Client;
 use ureq::http::Request;
@@ -27,6 +27,13 @@ impl Rest {
             request = request.header("authorization", format!("Bearer {token}"));
         }
         run(&self.client, request.body(body).unwrap())
+    }
+
+    /// Queues the least command that there is.
+    pub(crate) fn queue(&self, token: &str, cluster_id: &str) -> Result<Answer, ureq::Error> {
+        let path = format!("/api/v1/clusters/{cluster_id}/kubernetes/commands");
+        let body = json!({ "operation": "inventory.report", "arguments": {} });
+        self.send("POST", token, &path, body.to_string().into_bytes())
     }
 }
 
@@ -101,9 +108,17 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// The body, where the status is this one.
+    #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{self:?}");
         self.body
+    }
+
+    /// It is put off, with this status and for so many seconds.
+    #[track_caller]
+    pub(crate) fn expect_put_off(&self, status: u16, seconds: u64) {
+        let expected = (status, Some(seconds.to_string()));
+        assert_eq!((self.status, self.retry_after.clone()), expected, "{self:?}");
     }
 }
 

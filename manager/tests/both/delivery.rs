@@ -1,22 +1,17 @@
 //! Which commands go out, when, and how often.
 
-use super::support::{Folder, id, until, woken_after};
+use crate::support::{COMMANDS, id, receipt, served, until, woken_after};
 use std::thread;
 use std::time::{Duration, Instant};
 
 #[test]
 fn an_open_poll_answers_as_soon_as_a_command_is_queued() {
-    let folder = Folder::new("open-poll");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("open-poll");
     let agent = manager.cluster(&token, "prod");
     let waiting = agent.clone();
     let started = Instant::now();
     let poll = thread::spawn(move || waiting.poll(30));
-    until("the poll is noted", || {
-        let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
-        shown["agent"]["online"].as_bool().filter(|online| *online)
-    });
+    manager.until_online(&token, "prod");
     let queued = manager.queue(&token, "prod");
     assert_eq!(queued["sequence"], 1);
     let answer = poll.join().unwrap();
@@ -28,9 +23,7 @@ fn an_open_poll_answers_as_soon_as_a_command_is_queued() {
 
 #[test]
 fn an_open_poll_is_woken_and_does_not_only_look_once_a_second() {
-    let folder = Folder::new("woken");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("woken");
     let agent = manager.cluster(&token, "prod");
     let fastest = (0..5).map(|_| woken_after(&agent, &manager, &manager, &token)).min().unwrap();
     assert!(fastest < Duration::from_millis(500), "{fastest:?}");
@@ -38,9 +31,7 @@ fn an_open_poll_is_woken_and_does_not_only_look_once_a_second() {
 
 #[test]
 fn an_unanswered_command_is_delivered_again_after_15_seconds_and_not_sooner() {
-    let folder = Folder::new("again");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("again");
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let started = Instant::now();
@@ -58,9 +49,7 @@ const AT_ONCE: Duration = Duration::from_secs(8);
 
 #[test]
 fn what_was_delivered_on_a_connection_that_ended_is_due_at_once_where_it_was_not_answered() {
-    let folder = Folder::new("ended");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("ended");
     let agent = manager.cluster(&token, "prod");
     let (dying, other) = (agent.replica(), agent.replica());
     let queued = [(); 3].map(|()| manager.queue(&token, "prod"));
@@ -68,8 +57,8 @@ fn what_was_delivered_on_a_connection_that_ended_is_due_at_once_where_it_was_not
     assert_eq!(dying.polled(0), queued.each_ref().map(id));
     let later = manager.queue(&token, "prod");
     assert_eq!(other.polled(0), [id(&later)]);
-    agent.receipt(&crate::support::receipt(&queued[0], "succeeded", true)).expect(200);
-    agent.receipt(&crate::support::receipt(&queued[1], "refused", false)).expect(200);
+    agent.receipt(&receipt(&queued[0], "succeeded", true)).expect(200);
+    agent.receipt(&receipt(&queued[1], "refused", false)).expect(200);
     let waiting = agent.clone();
     let poll = thread::spawn(move || waiting.polled(30));
     drop(dying);
@@ -85,9 +74,7 @@ fn what_was_delivered_on_a_connection_that_ended_is_due_at_once_where_it_was_not
 
 #[test]
 fn after_a_restart_every_unanswered_command_is_due() {
-    let folder = Folder::new("restart");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("restart");
     let agent = manager.cluster(&token, "prod");
     let queued = [(); 3].map(|()| id(&manager.queue(&token, "prod")));
     assert_eq!(agent.polled(0), queued);
@@ -99,9 +86,7 @@ fn after_a_restart_every_unanswered_command_is_due() {
 
 #[test]
 fn two_gateways_share_one_database_and_a_restart_of_one_spares_the_deliveries_of_the_other() {
-    let folder = Folder::new("two-gateways");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("two-gateways");
     let agent = manager.cluster(&token, "prod");
     let second = folder.agent_gateway();
     let (here, there) = (agent.clone(), agent.at(&second));
@@ -120,9 +105,7 @@ fn two_gateways_share_one_database_and_a_restart_of_one_spares_the_deliveries_of
 
 #[test]
 fn an_answer_holds_64_commands_in_order() {
-    let folder = Folder::new("many");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("many");
     let agent = manager.cluster(&token, "prod");
     let queued: Vec<String> = (0..70).map(|_| id(&manager.queue(&token, "prod"))).collect();
     assert_eq!(agent.polled(0), queued[..64]);
@@ -131,15 +114,13 @@ fn an_answer_holds_64_commands_in_order() {
 
 #[test]
 fn an_answer_holds_4_mib() {
-    let folder = Folder::new("large");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("large");
     let agent = manager.cluster(&token, "prod");
     let spec = serde_json::json!({ "text": "x".repeat(250 * 1024) });
     for number in 0..20 {
         let arguments = serde_json::json!({ "name": format!("c{number}"), "spec": spec });
         let body = serde_json::json!({ "operation": "managedcomponent.apply", "arguments": arguments });
-        manager.post(&token, "/api/v1/clusters/prod/kubernetes/commands", &body).expect(201);
+        manager.post(&token, COMMANDS, &body).expect(201);
     }
     let (first, second) = (agent.poll(0).expect(200), agent.poll(0).expect(200));
     assert!(first.to_string().len() <= 4 * 1024 * 1024);
@@ -149,24 +130,20 @@ fn an_answer_holds_4_mib() {
 
 #[test]
 fn an_expired_command_is_shown_as_such_and_not_delivered() {
-    let folder = Folder::new("expired");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("expired");
     let agent = manager.cluster(&token, "prod");
     let body = serde_json::json!({ "operation": "inventory.report", "arguments": {}, "valid_for_s": 1 });
-    let queued = manager.post(&token, "/api/v1/clusters/prod/kubernetes/commands", &body).expect(201);
+    let queued = manager.post(&token, COMMANDS, &body).expect(201);
     until("it expires", || (manager.command(&token, "prod", &queued)["status"] == "expired").then_some(()));
     assert!(agent.polled(0).is_empty());
     // What happened in the cluster counts for more than the manager's own word.
-    agent.receipt(&crate::support::receipt(&queued, "succeeded", true)).expect(200);
+    agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
     assert_eq!(manager.command(&token, "prod", &queued)["status"], "succeeded");
 }
 
 #[test]
 fn what_is_called_otherwise_than_in_the_contract_is_refused_and_delivers_nothing() {
-    let folder = Folder::new("otherwise");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("otherwise");
     let agent = manager.cluster(&token, "prod");
     let queued = id(&manager.queue(&token, "prod"));
     let called = |method: &str, path: &str| agent.send(method, path, Vec::new());

@@ -1,7 +1,7 @@
 //! An agent that sends anything: seeded mutations of receipts, reports and polls, of which none may cost more than
 //! its own answer.
 
-use crate::support::{Folder, receipt};
+use crate::support::{receipt, served};
 use navin_fuzz_checks::mutate::Mutator;
 use serde_json::{Value, json};
 use std::thread;
@@ -28,9 +28,7 @@ fn texts(documents: &[&Value]) -> Vec<Vec<u8>> {
 
 #[test]
 fn whatever_an_agent_sends_is_taken_or_refused_and_what_is_taken_can_be_shown() {
-    let folder = Folder::new("hostile");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("hostile");
     let agent = manager.cluster(&token, "prod");
     let (queued, honest) = (manager.queue(&token, "prod"), manager.queue(&token, "prod"));
     let (early, mut replayed) = (receipt(&queued, "refused", false), receipt(&queued, "refused", false));
@@ -82,9 +80,7 @@ fn whatever_an_agent_sends_is_taken_or_refused_and_what_is_taken_can_be_shown() 
 
 #[test]
 fn a_poll_that_asks_for_anything_else_than_a_wait_is_refused() {
-    let folder = Folder::new("hostile-poll");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("hostile-poll");
     let agent = manager.cluster(&token, "prod");
     let pool = ["wait_s=31", "wait_s=-1", "wait_s=1e1", "wait_s=0&wait_s=0", "wait_s=99999999999999999999"];
     let mut queries = Mutator::new(3, pool.map(|query| query.as_bytes().to_vec()).into(), 64);

@@ -1,23 +1,17 @@
 //! Identities: issued once, revoked by the next.
 
-use crate::support::{Agent, Folder, until, without_certificate};
+use crate::support::{Agent, Folder, id, receipt, served, until, without_certificate};
 use serde_json::json;
-use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
 #[test]
 fn a_new_identity_revokes_the_former_and_cuts_its_open_poll() {
-    let folder = Folder::new("revoked");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("revoked");
     let (former, other) = (manager.cluster(&token, "prod"), manager.cluster(&token, "test"));
     let waiting = former.clone();
     let poll = thread::spawn(move || waiting.poll(30));
-    until("the poll is noted", || {
-        let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
-        shown["agent"]["online"].as_bool().filter(|online| *online)
-    });
+    manager.until_online(&token, "prod");
     // On another connection, which stays, and on which who calls is known.
     former.poll(0).expect(200);
     let heard = |cluster: &str| {
@@ -44,11 +38,10 @@ fn a_new_identity_revokes_the_former_and_cuts_its_open_poll() {
     assert_eq!(refused.body["error"], "identity_revoked");
     all_is_written();
     assert_eq!(heard("prod"), last_heard, "a revoked identity keeps its cluster online");
-    let receipt = crate::support::receipt(&queued, "succeeded", true);
-    assert_eq!(former.receipt(&receipt).expect(403)["error"], "identity_revoked");
-    let id = former.config["payload"]["identity_id"].as_str().unwrap();
-    assert!(manager.audit(&token).contains(&format!("gateway.call refused {id} revoked identity")));
-    assert_eq!(agent.polled(0), [queued["command_id"].as_str().unwrap()]);
+    assert_eq!(former.receipt(&receipt(&queued, "succeeded", true)).expect(403)["error"], "identity_revoked");
+    let former_id = former.config["payload"]["identity_id"].as_str().unwrap();
+    assert!(manager.audit(&token).contains(&format!("gateway.call refused {former_id} revoked identity")));
+    assert_eq!(agent.polled(0), [id(&queued)]);
 }
 
 #[test]
@@ -57,7 +50,7 @@ fn only_certificates_of_the_authority_get_in() {
     let (token, other_token) = (folder.token("acme"), elsewhere.token("acme"));
     let (manager, other) = (folder.serve(), elsewhere.serve());
     let path = "/v1/cluster-agent/commands?wait_s=0";
-    let ca = fs::read_to_string(folder.join("data/tls/ca.crt")).unwrap();
+    let ca = folder.ca();
     without_certificate(&ca, &format!("{}{path}", manager.gateway)).expect_err("no certificate");
     other.post(&other_token, "/api/v1/clusters", &json!({ "cluster_id": "prod", "namespace": "navin" }));
     let body = json!({ "gateway_url": manager.gateway });
@@ -70,9 +63,7 @@ fn only_certificates_of_the_authority_get_in() {
 
 #[test]
 fn an_identity_is_all_that_the_secret_holds() {
-    let folder = Folder::new("identity");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("identity");
     manager.post(&token, "/api/v1/clusters", &json!({ "cluster_id": "prod", "namespace": "navin" }));
     let path = "/api/v1/clusters/prod/kubernetes/agent";
     let body = json!({ "gateway_url": "https://manager.example:8462", "poll_wait_s": 5 });

@@ -2,7 +2,7 @@
 //! without a token, and with another tenant's.
 
 use super::walk::{CLUSTER, Call, Walk, bad_bodies};
-use crate::support::Folder;
+use crate::support::{Folder, served};
 use serde_json::{Map, Value, json};
 
 #[test]
@@ -128,9 +128,7 @@ fn another_tenants_token_sees_nothing_of_a_cluster_in_any_call() {
 
 #[test]
 fn lists_are_read_page_by_page() {
-    let folder = Folder::new("pages");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("pages");
     for number in 0..5 {
         let body = json!({ "cluster_id": format!("c{number}"), "namespace": "navin" });
         manager.post(&token, "/api/v1/clusters", &body).expect(201);

@@ -1,6 +1,6 @@
 //! The operator's commands, as a shell runs them.
 
-use crate::support::{Agent, Folder, Manager, receipt, until};
+use crate::support::{Agent, Folder, Manager, id, receipt, served, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
@@ -55,9 +55,7 @@ fn answer_one(agent: Agent, status: &'static str) -> thread::JoinHandle<Value> {
 
 #[test]
 fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
-    let folder = Folder::new("shell");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("shell");
     let shell = Shell::start(&folder, &manager, &token);
     let registered = shell.prints(&["clusters", "prod", "--register", "navin"], 0);
     assert!(registered.starts_with("NAME  NAMESPACE  ONLINE"), "{registered}");
@@ -107,9 +105,7 @@ fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
 
 #[test]
 fn each_way_to_end_badly_has_its_exit_code() {
-    let folder = Folder::new("shell-codes");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("shell-codes");
     let shell = Shell::start(&folder, &manager, &token);
     manager.cluster(&token, "prod");
     let unknown = "00000000-0000-4000-8000-000000000000";
@@ -200,13 +196,13 @@ fn who_waits_asks_again_when_the_server_says_so_and_not_before() {
     let queued = manager.queue(&token, "prod");
     agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
     let shell = Shell::start(&folder, &manager, &busy);
-    let command = queued["command_id"].as_str().unwrap();
+    let command = id(&queued);
     // A shell that starts slowly may find its next call allowed: then it is not put off, and is run again.
     let put_off = |options: &[&str], code: i32| {
         until("it is put off", || {
             let started = Instant::now();
             let refused = manager.get(&busy, "/api/v1/clusters").status == 429;
-            let output = shell.run(&[&["wait", command], options].concat(), "");
+            let output = shell.run(&[&["wait", command.as_str()], options].concat(), "");
             let told = String::from_utf8(output.stderr).unwrap();
             let asked = told.matches("asked again in").count();
             let answered = output.status.code() == Some(0) && asked == 0;

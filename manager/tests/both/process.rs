@@ -1,6 +1,6 @@
 //! The program as a process: its end, its files, its exit codes.
 
-use crate::support::{Folder, LIMIT, until};
+use crate::support::{AGENT_GATEWAY, Agent, COMMANDS, Folder, LIMIT, SERVE, id, receipt, served};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,17 +29,13 @@ fn what_was_answered_201_survives_kill_9() {
 
 #[test]
 fn what_was_answered_201_amid_many_survives_kill_9() {
-    let folder = Folder::new("kill-9-amid");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("kill-9-amid");
     manager.cluster(&token, "prod");
     let (sender, answered) = mpsc::channel();
     let operators = [(); 4].map(|()| {
         let (rest, token, sender) = (manager.rest.clone(), token.clone(), sender.clone());
         thread::spawn(move || {
-            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
-            let path = "/api/v1/clusters/prod/kubernetes/commands";
-            while let Ok(answer) = rest.send("POST", &token, path, body.to_vec()) {
+            while let Ok(answer) = rest.queue(&token, "prod") {
                 sender.send(answer.expect(201)).unwrap();
             }
         })
@@ -63,16 +59,11 @@ fn what_was_answered_201_amid_many_survives_kill_9() {
 
 #[test]
 fn sigterm_answers_open_polls_and_ends_with_0() {
-    let folder = Folder::new("sigterm");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("sigterm");
     let agent = manager.cluster(&token, "prod");
     let waiting = agent.clone();
     let poll = thread::spawn(move || waiting.poll(30));
-    until("the poll is noted", || {
-        let shown = manager.get(&token, "/api/v1/clusters/prod").expect(200);
-        shown["agent"]["online"].as_bool().filter(|online| *online)
-    });
+    manager.until_online(&token, "prod");
     let started = Instant::now();
     manager.process.terminate();
     assert_eq!(poll.join().unwrap().expect(200), json!({ "commands": [] }));
@@ -101,14 +92,13 @@ fn no_secret_and_no_spec_is_logged_whatever_the_level() {
     let token = folder.token("acme");
     let manager = folder.launch(folder.serving().env("NAVIN_LOG", "trace"));
     manager.cluster(&token, "prod");
-    let issued = manager
-        .post(&token, "/api/v1/clusters/prod/kubernetes/agent", &json!({ "gateway_url": manager.gateway }))
-        .expect(201);
-    let agent = crate::support::Agent::new(&issued, &manager.gateway);
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
+    let issued = manager.issue(&token, "prod");
+    let agent = Agent::new(&issued, &manager.gateway);
     let arguments = json!({ "name": "web", "spec": { "mark": "canary-spec" } });
     for (operation, status) in [("managedcomponent.apply", 201), ("pod.exec", 400)] {
-        manager.post(&token, path, &json!({ "operation": operation, "arguments": arguments })).expect(status);
+        manager
+            .post(&token, COMMANDS, &json!({ "operation": operation, "arguments": arguments }))
+            .expect(status);
     }
     agent.poll(0).expect(200);
     manager.get("navin_canary-token", "/api/v1/clusters").expect(401);
@@ -149,7 +139,7 @@ fn a_damaged_file_is_named_with_exit_code_78() {
         let path = folder.join("data/tls").join(name);
         let good = fs::read(&path).unwrap();
         fs::write(&path, &good[..good.len() / 2]).unwrap();
-        let output = folder.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+        let output = folder.run(&SERVE);
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(78), "{name}: {told}");
         assert!(told.contains(&format!("tls/{name}: ")), "{name}: {told}");
@@ -160,7 +150,7 @@ fn a_damaged_file_is_named_with_exit_code_78() {
         let path = folder.join("data/tls").join(lost);
         let good = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
-        let output = folder.run(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"]);
+        let output = folder.run(&SERVE);
         assert_eq!(output.status.code(), Some(code), "{lost}");
         fs::write(&path, &good).unwrap();
     }
@@ -183,8 +173,8 @@ fn what_only_uses_a_database_makes_none_and_says_who_does() {
     let tls = other.join("data/tls").display().to_string();
     let report = ["--operation", "inventory.report", "--arguments", "{}"];
     let sign = [&["sign", "--tls-dir", &tls, "--tenant", "acme", "--cluster", "prod"][..], &report].concat();
-    for task in [&["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", &tls][..], &sign] {
-        let output = folder.run(task);
+    for task in [[&AGENT_GATEWAY[..], &["--tls-dir", &tls]].concat(), sign] {
+        let output = folder.run(&task);
         assert_eq!(output.status.code(), Some(78), "{output:?}");
         assert!(!folder.join("data").exists(), "{task:?} made it");
     }
@@ -195,13 +185,12 @@ fn what_only_uses_a_database_makes_none_and_says_who_does() {
 #[test]
 fn agents_are_as_many_as_can_be_and_no_number_is_taken_that_cannot() {
     let folder = Folder::new("max-agents");
-    let serve = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0", "--max-agents"];
     for number in ["0", "1000001", "18446744073709551615", "many"] {
-        let output = folder.run(&[&serve[..], &[number]].concat());
+        let output = folder.run(&[&SERVE[..], &["--max-agents", number]].concat());
         assert_eq!(output.status.code(), Some(2), "{number}: {output:?}");
         assert!(String::from_utf8_lossy(&output.stderr).contains("--max-agents"), "{output:?}");
     }
-    let output = folder.run_with_open_files(1000, &[&serve[..], &["100"]].concat());
+    let output = folder.run_with_open_files(1000, &[&SERVE[..], &["--max-agents", "100"]].concat());
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("1000 files may be open (ulimit -n): expected 1189"), "{told}");
@@ -209,9 +198,7 @@ fn agents_are_as_many_as_can_be_and_no_number_is_taken_that_cannot() {
 
 #[test]
 fn a_gateway_alone_delivers_without_the_keys_that_sign() {
-    let folder = Folder::new("gateway-keys");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("gateway-keys");
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let tls = folder.join("gateway-tls");
@@ -219,16 +206,14 @@ fn a_gateway_alone_delivers_without_the_keys_that_sign() {
     for name in ["ca.crt", "server.crt", "server.key"] {
         fs::copy(folder.join("data/tls").join(name), tls.join(name)).unwrap();
     }
-    let gateway = ["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", tls.to_str().unwrap()];
-    let gateway = folder.launch(&folder.command(&gateway));
-    assert_eq!(agent.at(&gateway).polled(0), [queued["command_id"].as_str().unwrap()]);
-    let receipt = crate::support::receipt(&queued, "succeeded", true);
-    agent.at(&gateway).receipt(&receipt).expect(200);
+    let alone = [&AGENT_GATEWAY[..], &["--tls-dir", tls.to_str().unwrap()]].concat();
+    let gateway = folder.launch(&folder.command(&alone));
+    assert_eq!(agent.at(&gateway).polled(0), [id(&queued)]);
+    agent.at(&gateway).receipt(&receipt(&queued, "succeeded", true)).expect(200);
     drop(gateway);
     assert_eq!(fs::read_dir(&tls).unwrap().count(), 3, "it made something");
     fs::remove_file(tls.join("server.key")).unwrap();
-    let tls = tls.display().to_string();
-    let output = folder.run(&["agent-gateway", "--host", "127.0.0.1", "--port", "0", "--tls-dir", &tls]);
+    let output = folder.run(&alone);
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(78), "{told}");
     assert!(told.contains("server.key: missing"), "{told}");
@@ -236,9 +221,7 @@ fn a_gateway_alone_delivers_without_the_keys_that_sign() {
 
 #[test]
 fn a_signed_command_is_written_for_the_inbox_and_queued_for_the_gateway() {
-    let folder = Folder::new("sign");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("sign");
     let agent = manager.cluster(&token, "prod");
     let (arguments, out) = (folder.join("arguments.json"), folder.join("command.json"));
     fs::write(&arguments, r#"{"name":"web","spec":{"size":1.0E+2}}"#).unwrap();

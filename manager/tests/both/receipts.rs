@@ -1,13 +1,11 @@
 //! Receipts and reports.
 
-use crate::support::{Folder, receipt};
+use crate::support::{Folder, id, receipt, served};
 use serde_json::{Value, json};
 
 #[test]
 fn the_first_recorded_receipt_stays() {
-    let folder = Folder::new("first-receipt");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("first-receipt");
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let shown = || manager.command(&token, "prod", &queued);
@@ -27,15 +25,13 @@ fn the_first_recorded_receipt_stays() {
     assert_eq!(agent.receipt(&early).expect(200), json!({ "recorded": false }));
     assert_eq!(shown()["receipt"], first);
     assert_eq!((&shown()["status"], &shown()["receipt_count"]), (&json!("succeeded"), &json!(5)));
-    let audited = format!("receipt.record done {} succeeded", queued["command_id"].as_str().unwrap());
+    let audited = format!("receipt.record done {} succeeded", id(&queued));
     assert!(manager.audit(&token).contains(&audited));
 }
 
 #[test]
 fn the_original_in_nonce_replayed_is_taken_over() {
-    let folder = Folder::new("original");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("original");
     let agent = manager.cluster(&token, "prod");
     let (queued, other) = (manager.queue(&token, "prod"), manager.queue(&token, "prod"));
     let replayed = |original: Value| {
@@ -70,7 +66,7 @@ fn a_receipt_for_another_clusters_command_is_refused_and_audited() {
     let mut posing = honest.clone();
     posing["cluster_id"] = json!("test");
     assert_eq!(test.receipt(&posing).expect(403)["error"], "other_cluster");
-    let command_id = queued["command_id"].as_str().unwrap();
+    let command_id = id(&queued);
     for detail in ["of another cluster", "for another cluster's command"] {
         let audited = format!("receipt.record refused {command_id} {detail}");
         assert!(manager.audit(&token).contains(&audited), "{audited}");
@@ -93,9 +89,7 @@ fn a_receipt_for_another_clusters_command_is_refused_and_audited() {
 
 #[test]
 fn the_gateway_asks_for_an_inventory_that_it_does_not_have() {
-    let folder = Folder::new("report");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("report");
     let (agent, other) = (manager.cluster(&token, "prod"), manager.cluster(&token, "test"));
     let mut report = json!({
         "type": "navin.report/v1", "tenant_id": "acme", "cluster_id": "prod", "replica": "pod-1",

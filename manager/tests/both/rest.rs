@@ -1,6 +1,6 @@
 //! What operators may do, and what they are refused.
 
-use crate::support::Folder;
+use crate::support::{COMMANDS, Folder, id, served};
 use serde_json::json;
 
 #[test]
@@ -16,7 +16,7 @@ fn without_a_token_nothing_is_shown_and_another_tenants_cluster_is_not_there() {
     manager.get("", "/healthz").expect(200);
     manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
-    let command = format!("{path}/prod/kubernetes/commands/{}", queued["command_id"].as_str().unwrap());
+    let command = format!("{path}/prod/kubernetes/commands/{}", id(&queued));
     manager.get(&token, &command).expect(200);
     let commands = format!("{path}/prod/kubernetes/commands");
     for path in [&format!("{path}/prod"), &commands, &command, &format!("{path}/prod/kubernetes/inventory")] {
@@ -36,15 +36,12 @@ fn without_a_token_nothing_is_shown_and_another_tenants_cluster_is_not_there() {
 
 #[test]
 fn a_command_is_dated_a_minute_before_its_approval_and_ends_when_it_was_asked_to() {
-    let folder = Folder::new("dated");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("dated");
     manager.cluster(&token, "prod");
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
     for (asked, valid_for_s) in [(json!({}), 900), (json!({ "valid_for_s": 30 }), 30)] {
         let mut body = json!({ "operation": "inventory.report", "arguments": {} });
         body.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
-        let queued = manager.post(&token, path, &body).expect(201);
+        let queued = manager.post(&token, COMMANDS, &body).expect(201);
         let time = |value: &serde_json::Value| value.as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
         let (approved, payload) = (time(&queued["created_at"]), &queued["envelope"]["payload"]);
         assert_eq!((approved - time(&payload["not_before"])).as_secs(), 60);
@@ -54,11 +51,8 @@ fn a_command_is_dated_a_minute_before_its_approval_and_ends_when_it_was_asked_to
 
 #[test]
 fn what_the_agent_would_refuse_is_not_signed() {
-    let folder = Folder::new("unsigned");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("unsigned");
     manager.cluster(&token, "prod");
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
     let spec = json!({ "name": "web", "spec": {} });
     for refused in [
         json!({ "operation": "pod.exec", "arguments": {} }),
@@ -70,35 +64,33 @@ fn what_the_agent_would_refuse_is_not_signed() {
         json!({ "operation": "managedcomponent.apply", "arguments": spec, "extra": 1 }),
         json!({ "operation": "managedcomponent.apply" }),
     ] {
-        manager.post(&token, path, &refused).expect(400);
+        manager.post(&token, COMMANDS, &refused).expect(400);
     }
     let double = br#"{"operation":"inventory.report","arguments":{},"arguments":{}}"#;
-    manager.send("POST", &token, path, Some(double.to_vec())).expect(400);
+    manager.send("POST", &token, COMMANDS, Some(double.to_vec())).expect(400);
     let deep = "[".repeat(61) + &"]".repeat(61);
     let deep = format!(
         r#"{{"operation":"managedcomponent.apply","arguments":{{"name":"web","spec":{{"a":{deep}}}}}}}"#
     );
-    manager.send("POST", &token, path, Some(deep.into_bytes())).expect(400);
+    manager.send("POST", &token, COMMANDS, Some(deep.into_bytes())).expect(400);
     for (size, status) in [(250 * 1024, 201), (256 * 1024, 413), (1024 * 1024, 413)] {
         let arguments = json!({ "name": "web", "spec": { "text": "x".repeat(size) } });
         let body = json!({ "operation": "managedcomponent.apply", "arguments": arguments });
-        manager.post(&token, path, &body).expect(status);
+        manager.post(&token, COMMANDS, &body).expect(status);
     }
     let longest = json!({ "operation": "managedcomponent.apply", "arguments": spec, "valid_for_s": 604_740 });
-    let queued = manager.post(&token, path, &longest).expect(201);
+    let queued = manager.post(&token, COMMANDS, &longest).expect(201);
     assert_eq!(queued["sequence"], 2, "what is refused takes no sequence");
-    let listed = manager.get(&token, &format!("{path}?limit=1")).expect(200);
+    let listed = manager.get(&token, &format!("{COMMANDS}?limit=1")).expect(200);
     assert_eq!(listed["commands"][0]["command_id"], queued["command_id"]);
     let next = listed["continue"].as_str().unwrap();
-    let earlier = manager.get(&token, &format!("{path}?continue={next}")).expect(200);
+    let earlier = manager.get(&token, &format!("{COMMANDS}?continue={next}")).expect(200);
     assert_eq!((&earlier["commands"][0]["sequence"], &earlier["continue"]), (&json!(1), &json!(null)));
 }
 
 #[test]
 fn clusters_are_registered_once_and_well_named() {
-    let folder = Folder::new("clusters");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("clusters");
     let path = "/api/v1/clusters";
     for refused in [
         json!({ "cluster_id": "Prod", "namespace": "navin" }),

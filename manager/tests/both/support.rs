@@ -16,6 +16,23 @@ use std::time::{Duration, Instant};
 /// The longest that anything here may take.
 pub(crate) const LIMIT: Duration = Duration::from_secs(45);
 
+/// Serves both ports, each on a free one.
+pub(crate) const SERVE: [&str; 5] = ["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"];
+
+/// Serves the gateway alone, on a free port.
+pub(crate) const AGENT_GATEWAY: [&str; 5] = ["agent-gateway", "--host", "127.0.0.1", "--port", "0"];
+
+/// The commands of the cluster that most tests have.
+pub(crate) const COMMANDS: &str = "/api/v1/clusters/prod/kubernetes/commands";
+
+/// A running manager, and a token of the tenant `acme`.
+pub(crate) fn served(name: &str) -> (Folder, String, Manager) {
+    let folder = Folder::new(name);
+    let token = folder.token("acme");
+    let manager = folder.serve();
+    (folder, token, manager)
+}
+
 /// A folder of one test.
 pub(crate) struct Folder {
     run: RunFolder,
@@ -83,7 +100,7 @@ impl Folder {
 
     /// The command that serves both ports.
     pub(crate) fn serving(&self) -> Command {
-        self.command(&["serve", "--listen", "127.0.0.1:0", "--gateway-listen", "127.0.0.1:0"])
+        self.command(&SERVE)
     }
 
     /// Starts both ports.
@@ -98,7 +115,7 @@ impl Folder {
 
     /// Starts the gateway alone.
     pub(crate) fn agent_gateway(&self) -> Manager {
-        self.launch(&self.command(&["agent-gateway", "--host", "127.0.0.1", "--port", "0"]))
+        self.launch(&self.command(&AGENT_GATEWAY))
     }
 
     fn start(&self, command: &Command) -> Process {
@@ -178,16 +195,22 @@ impl Manager {
 
     /// Queues the least command that there is.
     pub(crate) fn queue(&self, token: &str, cluster_id: &str) -> Value {
-        let path = format!("/api/v1/clusters/{cluster_id}/kubernetes/commands");
-        let body = json!({ "operation": "inventory.report", "arguments": {} });
-        self.post(token, &path, &body).expect(201)
+        self.rest.queue(token, cluster_id).unwrap().expect(201)
     }
 
     /// A command as it is shown.
     pub(crate) fn command(&self, token: &str, cluster_id: &str, command: &Value) -> Value {
-        let command_id = command["command_id"].as_str().unwrap();
+        let command_id = id(command);
         self.get(token, &format!("/api/v1/clusters/{cluster_id}/kubernetes/commands/{command_id}"))
             .expect(200)
+    }
+
+    /// Waits until a cluster's agent was heard: until its poll is there, where it did nothing before.
+    pub(crate) fn until_online(&self, token: &str, cluster_id: &str) {
+        until("the agent is heard", || {
+            let shown = self.get(token, &format!("/api/v1/clusters/{cluster_id}")).expect(200);
+            shown["agent"]["online"].as_bool().filter(|online| *online)
+        });
     }
 
     /// The audit, newest first, as `action outcome subject detail`.

@@ -1,6 +1,6 @@
 //! The calls that `/openapi.json` describes, and what is sent to them.
 
-use crate::support::{Answer, Folder, Manager};
+use crate::support::{Answer, Folder, Manager, id, receipt};
 use serde_json::{Value, json};
 
 /// The tenant's cluster: a name that is nowhere in anything else.
@@ -42,9 +42,9 @@ impl Walk {
             "clock_offset_ms": 1500 });
         agent.report(&report).expect(200);
         let command = manager.queue(token, CLUSTER);
-        agent.receipt(&crate::support::receipt(&command, "succeeded", true)).expect(200);
+        agent.receipt(&receipt(&command, "succeeded", true)).expect(200);
         let document = manager.get("", "/openapi.json").expect(200);
-        Self { document, manager, command_id: command["command_id"].as_str().unwrap().to_owned() }
+        Self { document, manager, command_id: id(&command) }
     }
 
     pub(crate) fn operations(&self) -> Vec<Operation<'_>> {

@@ -1,7 +1,7 @@
 //! Bodies that do not come hold up nobody else's.
 
 use crate::raw::{Tls, tls};
-use crate::support::{Agent, Folder, Manager, receipt, until};
+use crate::support::{Agent, Folder, Manager, receipt, served, until};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -46,9 +46,7 @@ fn stalled_reports_of_two_identities_hold_up_no_receipt_and_no_report_of_another
 
 #[test]
 fn one_identity_has_two_reports_on_their_way_and_receipts_all_the_while() {
-    let folder = Folder::new("two-reports");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("two-reports");
     manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let issued = manager.issue(&token, "prod");
@@ -59,7 +57,7 @@ fn one_identity_has_two_reports_on_their_way_and_receipts_all_the_while() {
         held.push(stalled(&manager, &folder, &issued));
         Some(agent.report(&report("acme"))).filter(|answer| answer.status != 200)
     });
-    assert_eq!((refused.status, refused.retry_after.as_deref()), (429, Some("5")), "{refused:?}");
+    refused.expect_put_off(429, 5);
     agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
     drop(held);
     until("they are gone", || (agent.report(&report("acme")).status == 200).then_some(()));

@@ -1,7 +1,7 @@
 //! The server's certificate is replaced under a running manager; one client does not take all places.
 
 use crate::raw::tls;
-use crate::support::{Folder, Manager, until};
+use crate::support::{Folder, Manager, served, until};
 use rustls::pki_types::CertificateDer;
 use std::fs;
 use std::thread;
@@ -9,15 +9,13 @@ use std::time::Duration;
 
 /// The certificate that the server shows, which the manager's authority has issued.
 fn shown(folder: &Folder, manager: &Manager) -> CertificateDer<'static> {
-    let stream = tls(&manager.url(), &folder.ca(), None);
-    stream.conn.peer_certificates().unwrap()[0].clone().into_owned()
+    let tls = tls(&manager.url(), &folder.ca(), None);
+    tls.conn.peer_certificates().unwrap()[0].clone().into_owned()
 }
 
 #[test]
 fn a_server_certificate_is_replaced_without_a_restart() {
-    let folder = Folder::new("renewed");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("renewed");
     let agent = manager.cluster(&token, "prod");
     let first = shown(&folder, &manager);
     let file = folder.join("data/tls/server.crt");
@@ -46,9 +44,7 @@ fn a_server_certificate_is_replaced_without_a_restart() {
 
 #[test]
 fn one_identity_has_16_open_requests_and_leaves_room_for_others() {
-    let folder = Folder::new("open-requests");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("open-requests");
     let (greedy, other) = (manager.cluster(&token, "prod"), manager.cluster(&token, "test"));
     let polls: Vec<_> = (0..16)
         .map(|_| {
@@ -60,7 +56,7 @@ fn one_identity_has_16_open_requests_and_leaves_room_for_others() {
         .collect();
     let refused =
         until("all places are taken", || Some(greedy.poll(0)).filter(|answer| answer.status == 429));
-    assert_eq!(refused.retry_after.as_deref(), Some("5"));
+    refused.expect_put_off(429, 5);
     assert_eq!(refused.body["error"], "too_many_requests");
     other.poll(0).expect(200);
     manager.queue(&token, "prod");

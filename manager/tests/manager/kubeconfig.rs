@@ -1,6 +1,6 @@
 //! What a cluster is given, and what the manager sees with its kubeconfig: on a real API server.
 
-use crate::support::{Folder, Manager};
+use crate::support::{Folder, Manager, served};
 use navin_test_support::{Api, Cluster};
 use serde_json::{Value, json};
 
@@ -86,9 +86,7 @@ fn an_imported_cluster_is_seen_with_the_rights_of_import_rbac_and_refused_with_m
 
 #[test]
 fn a_kubeconfig_that_names_a_program_a_file_or_no_certificate_is_not_used() {
-    let folder = Folder::new("kubeconfig");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("kubeconfig");
     let mark = folder.join("ran").display().to_string();
     let ca = {
         use base64::Engine as _;

@@ -1,7 +1,7 @@
 //! Who takes more than their share is cut or put off, and everybody else is served meanwhile.
 
 use crate::raw::{Tls, address, is_closed, tls};
-use crate::support::{Agent, Folder, LIMIT, Manager, until};
+use crate::support::{Agent, COMMANDS, Folder, LIMIT, Manager, id, served, until};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -85,7 +85,7 @@ fn one_connection_above_the_limit_is_told_to_come_again() {
     let [first, second] = ["prod", "test"].map(|cluster| manager.identity(&token, cluster));
     first.poll(0).expect(200);
     let refused = second.poll(0);
-    assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    refused.expect_put_off(503, 5);
     assert_eq!(refused.connection.as_deref(), Some("close"));
     first.poll(0).expect(200);
     drop(first);
@@ -186,17 +186,14 @@ fn has_socket(manager: &Manager, number: u64) -> bool {
 
 #[test]
 fn who_does_not_read_what_was_asked_for_is_cut_and_who_reads_slowly_is_not() {
-    let folder = Folder::new("unread");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("unread");
     manager.cluster(&token, "prod");
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
     let arguments = serde_json::json!({ "name": "web", "spec": { "text": "x".repeat(250 * 1024) } });
     let body = serde_json::json!({ "operation": "managedcomponent.apply", "arguments": arguments });
-    let queued = manager.post(&token, path, &body).expect(201);
+    let queued = manager.post(&token, COMMANDS, &body).expect(201);
     // More than the system takes for a client that does not read.
-    let (id, answers) = (queued["command_id"].as_str().unwrap(), 80);
-    let ask = format!("GET {path}/{id} HTTP/1.1\r\nhost: m\r\nauthorization: Bearer {token}\r\n\r\n");
+    let (queued, answers) = (id(&queued), 80);
+    let ask = format!("GET {COMMANDS}/{queued} HTTP/1.1\r\nhost: m\r\nauthorization: Bearer {token}\r\n\r\n");
     let [silent, mut slow] = [(); 2].map(|()| {
         let mut client = tls(&manager.url(), &folder.ca(), None);
         client.write_all(ask.repeat(answers).as_bytes()).unwrap();
@@ -222,15 +219,13 @@ fn who_does_not_read_what_was_asked_for_is_cut_and_who_reads_slowly_is_not() {
 
 #[test]
 fn a_thousand_connections_that_say_nothing_are_cut_while_an_honest_agent_polls() {
-    let folder = Folder::new("silent");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (_folder, token, manager) = served("silent");
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let gateway = address(&manager.gateway);
     let mut silent: Vec<TcpStream> = (0..1000).map(|_| TcpStream::connect(gateway).unwrap()).collect();
     let started = Instant::now();
-    assert_eq!(agent.polled(0), [queued["command_id"].as_str().unwrap()]);
+    assert_eq!(agent.polled(0), [id(&queued)]);
     assert!(started.elapsed() < AGENT_WAITS, "{:?}", started.elapsed());
     until("all of them are cut", || {
         silent.retain_mut(|stream| !is_closed(stream));
@@ -252,7 +247,7 @@ fn a_certificate_that_calls_too_often_is_told_when_to_come_again() {
     });
     // Half a minute's calls at once, and what came due meanwhile.
     assert!((30..60).contains(&answered), "{answered}");
-    assert_eq!((refused.status, refused.retry_after.as_deref()), (429, Some("1")), "{refused:?}");
+    refused.expect_put_off(429, 1);
     assert_eq!(refused.body["error"], "too_many_requests");
     assert_eq!(honest.poll(0).status, 200);
     until("its time has come", || (greedy.poll(0).status == 200).then_some(()));
@@ -270,7 +265,7 @@ fn a_token_that_calls_too_often_is_told_when_to_come_again() {
         (answer.status != 200).then_some(answer)
     });
     assert!((30..60).contains(&answered), "{answered}");
-    assert_eq!((refused.status, refused.retry_after.as_deref()), (429, Some("1")), "{refused:?}");
+    refused.expect_put_off(429, 1);
     assert_eq!(
         (refused.content_type.as_str(), &refused.body["code"]),
         ("application/problem+json", &"too_many_requests".into())

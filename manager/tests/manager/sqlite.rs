@@ -1,6 +1,6 @@
 //! What is true of the file alone: its mode, its lock, its end.
 
-use crate::support::{Folder, Manager, receipt, until};
+use crate::support::{COMMANDS, Folder, Manager, receipt, served, until};
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use std::fs;
@@ -11,12 +11,9 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn while_the_database_is_locked_nothing_is_acknowledged() {
-    let folder = Folder::new("locked");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("locked");
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let database = format!("sqlite:{}", folder.join("data/manager.db").display());
     let mut other = runtime.block_on(SqliteConnection::connect(&database)).unwrap();
@@ -25,8 +22,7 @@ fn while_the_database_is_locked_nothing_is_acknowledged() {
     let refused = [
         thread::spawn({
             let (rest, token) = (manager.rest.clone(), token.clone());
-            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
-            move || rest.send("POST", &token, path, body.to_vec()).unwrap()
+            move || rest.queue(&token, "prod").unwrap()
         }),
         thread::spawn({
             let (agent, receipt) = (agent.clone(), receipt.clone());
@@ -36,7 +32,7 @@ fn while_the_database_is_locked_nothing_is_acknowledged() {
     let started = Instant::now();
     for refused in refused {
         let refused = refused.join().unwrap();
-        assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+        refused.expect_put_off(503, 5);
     }
     // Each statement waits 5 s for the lock: the receipt's identity is looked up, and noted as heard.
     assert!(started.elapsed() < Duration::from_secs(20));
@@ -69,17 +65,16 @@ fn while_the_disk_is_full_nothing_is_acknowledged_and_with_room_it_goes_on() {
     let token = folder.token("acme");
     let manager = serve_with_files_below(&folder, 512 * 1024);
     let agent = manager.cluster(&token, "prod");
-    let path = "/api/v1/clusters/prod/kubernetes/commands";
     let arguments = json!({ "name": "web", "spec": { "text": "x".repeat(20_000) } });
     let body = json!({ "operation": "managedcomponent.apply", "arguments": arguments });
     let mut kept = Vec::new();
     until("the disk is full", || {
-        let answer = manager.post(&token, path, &body);
+        let answer = manager.post(&token, COMMANDS, &body);
         if answer.status == 201 {
             kept.push(answer.body);
             return None;
         }
-        assert_eq!((answer.status, answer.retry_after.as_deref()), (503, Some("5")), "{answer:?}");
+        answer.expect_put_off(503, 5);
         Some(())
     });
     assert!(kept.len() > 5, "{}", kept.len());

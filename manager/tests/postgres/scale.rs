@@ -1,8 +1,7 @@
 //! Several managers and gateways side by side on one PostgreSQL.
 
-use crate::support::{Folder, LIMIT, id, receipt, until, woken_after};
+use crate::support::{COMMANDS, Folder, LIMIT, id, receipt, served, until, woken_after};
 use navin_test_support::Postgres;
-use serde_json::json;
 use sqlx::{Connection, PgConnection};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,8 +15,6 @@ const AGAIN_AFTER: Duration = Duration::from_secs(15);
 
 /// A time in which nothing is delivered twice, with room for a poll that is under way.
 const NOT_AGAIN_IN: Duration = Duration::from_secs(11);
-
-const COMMANDS: &str = "/api/v1/clusters/prod/kubernetes/commands";
 
 #[test]
 fn what_is_queued_at_one_manager_wakes_the_poll_at_another() {
@@ -38,10 +35,7 @@ fn a_new_identity_at_one_manager_cuts_the_poll_at_another() {
     let former = here.cluster(&token, "prod").at(&there);
     let waiting = former.clone();
     let poll = thread::spawn(move || waiting.poll(30));
-    until("the poll is noted", || {
-        let shown = here.get(&token, "/api/v1/clusters/prod").expect(200);
-        shown["agent"]["online"].as_bool().filter(|online| *online)
-    });
+    here.until_online(&token, "prod");
     let started = Instant::now();
     here.identity(&token, "prod");
     assert_eq!(poll.join().unwrap().expect(403)["error"], "identity_revoked");
@@ -51,9 +45,7 @@ fn a_new_identity_at_one_manager_cuts_the_poll_at_another() {
 
 #[test]
 fn a_killed_gateway_loses_nothing_and_nothing_of_it_is_delivered_twice_within_15_seconds() {
-    let folder = Folder::new("scale-kill");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("scale-kill");
     let doomed = folder.agent_gateway();
     let agent = manager.cluster(&token, "prod");
     let first = [(); 3].map(|()| id(&manager.queue(&token, "prod")));
@@ -82,8 +74,7 @@ fn many_polls_at_two_gateways_get_each_command_once_and_sequences_have_no_gap() 
     let operators = [&here, &there].map(|manager| {
         let (rest, token) = (manager.rest.clone(), token.clone());
         thread::spawn(move || {
-            let body = br#"{"operation":"inventory.report","arguments":{}}"#;
-            let queue = || rest.send("POST", &token, COMMANDS, body.to_vec()).unwrap().expect(201);
+            let queue = || rest.queue(&token, "prod").unwrap().expect(201);
             (0..count / 2).map(|_| queue()["sequence"].as_u64().unwrap()).collect::<Vec<u64>>()
         })
     });
@@ -118,9 +109,7 @@ fn many_polls_at_two_gateways_get_each_command_once_and_sequences_have_no_gap() 
 
 #[test]
 fn while_the_tables_are_locked_nothing_is_acknowledged() {
-    let folder = Folder::new("scale-locked");
-    let token = folder.token("acme");
-    let manager = folder.serve();
+    let (folder, token, manager) = served("scale-locked");
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let runtime = tokio::runtime::Runtime::new().unwrap();
@@ -128,10 +117,9 @@ fn while_the_tables_are_locked_nothing_is_acknowledged() {
     let mut other = runtime.block_on(PgConnection::connect(url)).unwrap();
     let lock = "BEGIN; LOCK TABLE commands IN ACCESS EXCLUSIVE MODE";
     runtime.block_on(sqlx::raw_sql(lock).execute(&mut other)).unwrap();
-    let body = json!({ "operation": "inventory.report", "arguments": {} });
     let started = Instant::now();
-    let refused = manager.post(&token, COMMANDS, &body);
-    assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    let refused = manager.rest.queue(&token, "prod").unwrap();
+    refused.expect_put_off(503, 5);
     assert_eq!(agent.receipt(&receipt(&queued, "succeeded", true)).status, 503);
     assert!(started.elapsed() < Duration::from_secs(25));
     runtime.block_on(sqlx::raw_sql("ROLLBACK").execute(&mut other)).unwrap();
@@ -148,19 +136,18 @@ fn while_the_server_is_stopped_calls_are_refused_in_time_and_afterwards_all_goes
     let agent = manager.cluster(&token, "prod");
     let queued = manager.queue(&token, "prod");
     let receipt = receipt(&queued, "succeeded", true);
-    let body = json!({ "operation": "inventory.report", "arguments": {} });
     server.pause();
     let started = Instant::now();
     thread::scope(|scope| {
         let refused = [
-            scope.spawn(|| manager.post(&token, COMMANDS, &body)),
+            scope.spawn(|| manager.rest.queue(&token, "prod").unwrap()),
             scope.spawn(|| manager.get("", "/healthz")),
             scope.spawn(|| agent.receipt(&receipt)),
             scope.spawn(|| agent.poll(0)),
         ];
         for (refused, kind) in refused.into_iter().zip(["problem+json", "problem+json", "json", "json"]) {
             let refused = refused.join().unwrap();
-            assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+            refused.expect_put_off(503, 5);
             assert_eq!(refused.content_type, format!("application/{kind}"));
         }
     });
@@ -168,7 +155,7 @@ fn while_the_server_is_stopped_calls_are_refused_in_time_and_afterwards_all_goes
     server.resume();
     until("the receipt is taken", || (agent.receipt(&receipt).status == 200).then_some(()));
     let next = until("it queues", || {
-        Some(manager.post(&token, COMMANDS, &body)).filter(|answer| answer.status == 201)
+        Some(manager.rest.queue(&token, "prod").unwrap()).filter(|answer| answer.status == 201)
     });
     // Nothing was answered, and what was on its way may have been done all the same: once.
     assert!(next.body["sequence"].as_u64().unwrap() <= 3, "{next:?}");
@@ -182,18 +169,18 @@ fn while_the_server_is_away_nothing_is_acknowledged_and_afterwards_all_goes_on()
     let token = folder.token("acme");
     let (here, there) = (folder.serve(), folder.serve());
     let agent = here.cluster(&token, "prod");
-    let body = json!({ "operation": "inventory.report", "arguments": {} });
     server.kill9();
     let started = Instant::now();
-    let refused = here.post(&token, COMMANDS, &body);
-    assert_eq!((refused.status, refused.retry_after.as_deref()), (503, Some("5")), "{refused:?}");
+    let refused = here.rest.queue(&token, "prod").unwrap();
+    refused.expect_put_off(503, 5);
     assert_eq!(agent.poll(0).status, 503);
     assert_eq!(here.get("", "/healthz").status, 503);
     assert!(started.elapsed() < LIMIT);
     server.restart();
     until("the manager has the database again", || (here.get("", "/healthz").status == 200).then_some(()));
-    let queued =
-        until("it queues", || Some(here.post(&token, COMMANDS, &body)).filter(|answer| answer.status == 201));
+    let queued = until("it queues", || {
+        Some(here.rest.queue(&token, "prod").unwrap()).filter(|answer| answer.status == 201)
+    });
     assert_eq!(queued.body["sequence"], 1, "what was refused took a sequence");
     let polled = until("the other manager delivers", || {
         let answer = agent.at(&there).poll(0);

@@ -1,8 +1,8 @@
 //! What is known of the other side of a connection, and what it holds.
 
-use crate::delivered::Delivered;
-use crate::limits::Place;
-use crate::newcomers::Newcomer;
+use super::delivered::Delivered;
+use crate::limits::callers::Place;
+use crate::limits::newcomers::Newcomer;
 use crate::store::identities::Identity;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;

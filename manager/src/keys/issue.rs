@@ -1,9 +1,9 @@
 //! Makes commands and identities: each is signed and stored in one change.
 
-use crate::authority::{Authority, ClientCertificate};
-use crate::clock::{self, SECOND_MS};
-use crate::failure::Failure;
-use crate::signing::{Signer, Unsignable, random_text};
+use super::authority::{Authority, ClientCertificate};
+use super::signing::{Signer, Unsignable, random_text};
+use crate::process::clock::{self, SECOND_MS};
+use crate::process::failure::Failure;
 use crate::store::audit::{self, Entry};
 use crate::store::commands::{self, NewCommand};
 use crate::store::identities::{self, Issued};
@@ -41,6 +41,12 @@ pub(crate) enum IssueError {
     /// The system: randomness, the clock.
     #[error("{0}")]
     System(String),
+}
+
+impl From<IssueError> for Failure {
+    fn from(error: IssueError) -> Self {
+        Self::Issue(error.to_string())
+    }
 }
 
 impl From<Failure> for IssueError {

@@ -1,6 +1,6 @@
 //! The wish that the process ends: SIGTERM or SIGINT.
 
-use crate::failure::Failure;
+use super::failure::Failure;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 

@@ -1,26 +1,11 @@
 //! Bodies: bounded on the way in, JSON on the way out.
 
-use crate::limits::Busy;
+use crate::limits::room::BodyError;
 use axum::body::{Body, Bytes, to_bytes};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use http_body_util::LengthLimitError;
 use std::error::Error;
-
-/// Why a body was not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum BodyError {
-    /// More bytes than allowed.
-    TooLarge,
-    /// The client went away, or broke the protocol.
-    Broken,
-    /// Too much is being read already.
-    NoRoom,
-    /// Too much of this sender is.
-    Busy(Busy),
-    /// It came too slowly.
-    TooSlow,
-}
 
 /// Reads a body of at most `limit` bytes.
 pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {

@@ -3,8 +3,8 @@
 //! Only the seed is ever used to sign: the public key is derived from it, so no foreign one can be
 //! mixed in. Every envelope is opened with the agent's own rules before it leaves this file.
 
-use crate::failure::Failure;
-use crate::files;
+use crate::process::failure::Failure;
+use crate::process::files;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use navin_cluster_agent::rules::config::Configuration;

@@ -1,6 +1,6 @@
 //! Files: bounded reads, replacement that is whole or not at all, locks between processes.
 
-use crate::failure::Failure;
+use super::failure::Failure;
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

@@ -1,16 +1,9 @@
-//! The files of `--tls-dir`: made at the first start, used again ever after.
-//!
-//! `serve` has all of them. A gateway alone reads `ca.crt`, `server.crt` and `server.key`, whatever else is
-//! there, and writes nothing: who breaks into it can make no identity and sign no command.
-//!
-//! A key without its certificate is a first start that was cut short, and is completed. A
-//! certificate without its key is a loss, and refused: agents trust what would be replaced.
+//! The server's certificate and key, made, renewed, or only read.
 
-use crate::authority::{self, Authority, MISSING, Root, SERVER_DAYS};
-use crate::clock::{self, SECOND_MS, now_ms};
-use crate::failure::Failure;
-use crate::files;
-use crate::signing::Signer;
+use super::authority::{self, Authority, MISSING, Root, SERVER_DAYS};
+use crate::process::clock::{self, SECOND_MS, now_ms};
+use crate::process::failure::Failure;
+use crate::process::files;
 use rcgen::KeyPair;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -49,33 +42,6 @@ impl ResolvesServerCert for ServerKey {
 impl std::fmt::Debug for ServerKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("ServerKey")
-    }
-}
-
-/// What makes identities and commands.
-pub(crate) struct Secrets {
-    /// The root of all certificates.
-    pub(crate) authority: Arc<Authority>,
-    /// What signs commands and configurations.
-    pub(crate) signer: Signer,
-}
-
-impl Secrets {
-    /// Opens them; at the first start, makes them.
-    pub(crate) fn open(folder: &Path) -> Result<Self, Failure> {
-        files::make_folder(folder)?;
-        let _lock = files::lock_folder(folder)?;
-        Ok(Self { authority: Arc::new(Authority::open(folder)?), signer: Signer::open(folder)? })
-    }
-
-    /// Opens the signing key alone, which must be there: no agent would trust a new one.
-    pub(crate) fn open_signer(folder: &Path) -> Result<Signer, Failure> {
-        let key = folder.join("signing.key");
-        if !key.exists() {
-            return Err(Failure::damaged(&key, MISSING));
-        }
-        let _lock = files::lock_folder(folder)?;
-        Signer::open(folder)
     }
 }
 
@@ -221,6 +187,7 @@ fn is_named(certificate: &X509Certificate<'_>, name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::secrets::Secrets;
     use super::*;
 
     #[test]

@@ -7,8 +7,8 @@
 //! agent still executes a command, the second delivery of it is dropped without a word, and where it
 //! has executed it, answered from its record: so at worst this costs an answer.
 
-use crate::app::Shared;
-use crate::clock::now_ms;
+use super::Shared;
+use crate::process::clock::now_ms;
 use crate::store::delivery::{AGAIN_AFTER_MS, Sent};
 use crate::store::{ClusterKey, bounded};
 use std::mem;

@@ -1,8 +1,7 @@
 //! What agents send: read as it comes, within what all of them may take in memory, and within what one of
 //! them may. Nothing is set aside for what is only announced.
 
-use crate::http::BodyError;
-use crate::limits::{Limits, Place};
+use super::callers::{Busy, Limits, Place};
 use axum::body::Body;
 use http_body_util::BodyExt;
 use std::sync::Arc;
@@ -12,6 +11,21 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 /// How long a piece of a body waits for room.
 const ROOM_LIMIT: Duration = Duration::from_secs(2);
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyError {
+    /// More bytes than allowed.
+    TooLarge,
+    /// The client went away, or broke the protocol.
+    Broken,
+    /// Too much is being read already.
+    NoRoom,
+    /// Too much of this sender is.
+    Busy(Busy),
+    /// It came too slowly.
+    TooSlow,
+}
 
 /// How fast a body must come: a stalled one holds what it brought, and its place.
 #[derive(Clone, Copy)]
@@ -92,7 +106,6 @@ impl Room {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::limits::Busy;
     use axum::body::{Bytes, HttpBody};
     use hyper::body::Frame;
     use std::convert::Infallible;

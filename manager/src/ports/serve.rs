@@ -1,13 +1,13 @@
 //! Connections: TLS, the certificate of the other side, limits, the end.
 
-use crate::failure::Failure;
-use crate::keys::ServerKey;
-use crate::limits::{Limits, Place};
-use crate::newcomers::{Newcomer, Newcomers, Progress};
-use crate::peer::Peer;
-use crate::signing::sha256_hex;
-use crate::stop::Stop;
-use crate::tls::{Clients, tls_config};
+use super::tls::{Clients, tls_config};
+use crate::app::peer::Peer;
+use crate::keys::server::ServerKey;
+use crate::keys::signing::sha256_hex;
+use crate::limits::callers::{Limits, Place};
+use crate::limits::newcomers::{Newcomer, Newcomers, Progress};
+use crate::process::failure::Failure;
+use crate::process::stop::Stop;
 use axum::Router;
 use hyper::Request;
 use hyper::body::Incoming;

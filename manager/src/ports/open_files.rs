@@ -1,7 +1,7 @@
 //! How many files this process may have open: one a connection.
 
-use crate::failure::Failure;
-use crate::serve::files_of;
+use super::serve::files_of;
+use crate::process::failure::Failure;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 /// Files that are open besides connections: the database, keys, standard streams.

@@ -5,10 +5,10 @@
 //! a dead process's. `SQLite` wants all processes on one machine, and there the locks are files; on
 //! `PostgreSQL` they are the server's.
 
-use crate::failure::Failure;
-use crate::files;
+use crate::process::failure::Failure;
+use crate::process::files;
 use crate::store::database::folder_of;
-use crate::store::postgres::Life;
+use crate::store::life::Life;
 use crate::store::{Database, Store};
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,8 @@
 //! When each agent was last heard: kept in memory, and written for all at once every other second,
 //! so that thousands of polls are not as many writes. A process that is killed loses the last two.
 
-use crate::app::Shared;
-use crate::clock::now_ms;
-use crate::store::{ClusterKey, bounded};
+use crate::process::clock::now_ms;
+use crate::store::{ClusterKey, Store, bounded};
 use std::collections::HashMap;
 use std::mem;
 use std::sync::{Mutex, PoisonError};
@@ -37,26 +36,26 @@ impl Contacts {
             noted.entry(key).or_insert(at);
         }
     }
-}
 
-/// Writes what was noted, for ever.
-pub(crate) async fn keep(app: Shared) {
-    loop {
-        tokio::time::sleep(WRITE_EVERY).await;
-        write(&app).await;
+    /// Writes what was noted, for ever.
+    pub(crate) async fn keep(&self, store: &Store) {
+        loop {
+            tokio::time::sleep(WRITE_EVERY).await;
+            self.write(store).await;
+        }
     }
-}
 
-/// Writes what was noted.
-pub(crate) async fn write(app: &Shared) {
-    let mut contacts: Vec<(ClusterKey, i64)> = app.contacts.take().into_iter().collect();
-    if contacts.is_empty() {
-        return;
-    }
-    // In one order at all gateways: none waits for another that waits for it.
-    contacts.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
-    if let Err(error) = bounded(app.store.write_contacts(&contacts)).await {
-        tracing::debug!(%error, "contacts were not written");
-        app.contacts.put_back(contacts);
+    /// Writes what was noted.
+    pub(crate) async fn write(&self, store: &Store) {
+        let mut contacts: Vec<(ClusterKey, i64)> = self.take().into_iter().collect();
+        if contacts.is_empty() {
+            return;
+        }
+        // In one order at all gateways: none waits for another that waits for it.
+        contacts.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        if let Err(error) = bounded(store.write_contacts(&contacts)).await {
+            tracing::debug!(%error, "contacts were not written");
+            self.put_back(contacts);
+        }
     }
 }

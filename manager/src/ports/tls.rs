@@ -1,7 +1,7 @@
 //! What both ports speak: TLS 1.2 and 1.3, with the server's certificate as it is now.
 
-use crate::failure::Failure;
-use crate::keys::ServerKey;
+use crate::keys::server::ServerKey;
+use crate::process::failure::Failure;
 use rustls::server::{NoServerSessionStorage, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use std::sync::Arc;

@@ -1,9 +1,22 @@
-//! Why the program ends, and with which exit code.
+//! Why the program ends, and with which exit code. It knows none of those who fail: each says how what went
+//! wrong with it becomes a failure.
 
-use crate::issue::IssueError;
-use crate::operator::Trouble;
-use crate::store::StoreError;
 use std::path::{Path, PathBuf};
+
+/// The exit codes, as `--help` tells them.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0   done; for the servers: stopped by SIGTERM or SIGINT; with --wait: succeeded
+  1   failed; a command or request that is refused, a command that failed or expired
+  2   the command line, or the spec in a file, is wrong
+  3   the token is not known (operator commands; so are the next three)
+  4   there is no such cluster or command
+  5   the server does not answer, or its database does not
+  6   the wait ran out before the outcome
+  78  the database, or a key or certificate file, is missing; or one of these files is damaged, or
+      does not fit the others
+
+Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
 
 /// Exit code of a configuration that cannot be used: `EX_CONFIG` of sysexits.h.
 const EX_CONFIG: u8 = 78;
@@ -39,14 +52,19 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Argument(String),
     /// A call of the REST API that did not end well.
-    #[error(transparent)]
-    Operator(#[from] Trouble),
+    #[error("{problem}")]
+    Operator {
+        /// What went wrong.
+        problem: String,
+        /// What it ends with.
+        exit_code: u8,
+    },
     /// The database.
-    #[error(transparent)]
-    Store(#[from] StoreError),
+    #[error("{0}")]
+    Store(String),
     /// A command or identity that is refused.
-    #[error(transparent)]
-    Issue(#[from] IssueError),
+    #[error("{0}")]
+    Issue(String),
     /// Something of the system that was expected to be there.
     #[error("{0}")]
     System(String),
@@ -69,7 +87,7 @@ impl Failure {
         match self {
             Self::Damaged { .. } => EX_CONFIG,
             Self::Argument(_) => 2,
-            Self::Operator(trouble) => trouble.exit_code(),
+            Self::Operator { exit_code, .. } => *exit_code,
             Self::File { .. } | Self::Listen { .. } | Self::Store(_) | Self::Issue(_) | Self::System(_) => 1,
         }
     }

@@ -1,27 +1,14 @@
-//! The command line.
+//! What can be asked for.
 
-use crate::failure::Failure;
+use crate::keys::issue::DEFAULT_VALID_FOR_S;
 use crate::operator::cli::{Form, OperatorTask};
+use crate::process::failure::{EXIT_CODES, Failure};
 use crate::store::Database;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
+use navin_cluster_agent::rules::names::Label;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-
-/// The exit codes, as `--help` tells them.
-pub(crate) const EXIT_CODES: &str = "\
-Exit codes:
-  0   done; for the servers: stopped by SIGTERM or SIGINT; with --wait: succeeded
-  1   failed; a command or request that is refused, a command that failed or expired
-  2   the command line, or the spec in a file, is wrong
-  3   the token is not known (operator commands; so are the next three)
-  4   there is no such cluster or command
-  5   the server does not answer, or its database does not
-  6   the wait ran out before the outcome
-  78  the database, or a key or certificate file, is missing; or one of these files is damaged, or
-      does not fit the others
-
-Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
 
 /// The control plane of Navin cluster agents.
 #[derive(Parser)]
@@ -226,9 +213,19 @@ pub(crate) struct Sign {
     #[arg(long, value_name = "JSON|@FILE")]
     pub(crate) arguments: String,
     /// Seconds from now until the command expires
-    #[arg(long, value_name = "N", default_value_t = crate::issue::DEFAULT_VALID_FOR_S)]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_VALID_FOR_S)]
     pub(crate) valid_for_s: u64,
     /// File to write the envelope to; standard output when absent
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
+}
+
+/// A tenant or cluster, as such an option gives it.
+pub(super) fn label(option: &str, text: &str) -> Result<String, Failure> {
+    match Label::parse(text) {
+        Some(label) => Ok(label.as_str().to_owned()),
+        None => Err(Failure::Argument(format!(
+            "{option}: expected an RFC 1123 label (1 to 63 of a-z, 0-9 and -)"
+        ))),
+    }
 }

@@ -1,16 +1,31 @@
-//! What the handlers of both ports share.
+//! What the handlers of both ports share: the parts of a running manager, and of each connection its [`peer`].
+//! None of it outlives the process. For polls, [`wake`] ends their wait, [`questions`] are what they ask, and
+//! [`delivered`] is what one brought; [`instance`] is this process among the gateways, and [`contacts`] when
+//! agents were heard; [`http`] is how all calls are read and answered.
+//!
+//! Imports the rooms below ([`limits`](crate::limits), [`keys`](crate::keys), [`store`](crate::store),
+//! [`process`](crate::process)); the ports, the gateway, the REST API and the command line may import it.
+//! [`peer`] and [`delivered`] take the parts as [`Shared`], and are none of them.
 
-use crate::contacts::Contacts;
-use crate::gateway::Questions;
-use crate::instance::Instance;
-use crate::keys::ServerKey;
-use crate::limits::{Kept, Limits};
-use crate::room::Room;
-use crate::stop::Stop;
+pub(crate) mod contacts;
+pub(crate) mod delivered;
+pub(crate) mod http;
+pub(crate) mod instance;
+pub(crate) mod peer;
+pub(crate) mod questions;
+pub(crate) mod wake;
+
+use crate::keys::server::ServerKey;
+use crate::limits::callers::{Kept, Limits};
+use crate::limits::room::Room;
+use crate::process::stop::Stop;
 use crate::store::Store;
-use crate::wake::Wake;
+use contacts::Contacts;
+use instance::Instance;
+use questions::Questions;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
+use wake::Wake;
 
 /// The parts of a running manager.
 pub(crate) struct App {

@@ -1,9 +1,9 @@
 //! The certificate authority: one root, which signs the server's and the agents' certificates.
 
-use crate::clock::{SECOND_MS, now_ms};
-use crate::failure::Failure;
-use crate::files;
-use crate::signing::{random, sha256_hex};
+use super::signing::{random, sha256_hex};
+use crate::process::clock::{SECOND_MS, now_ms};
+use crate::process::failure::Failure;
+use crate::process::files;
 use rcgen::{
     BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
     KeyPair, KeyUsagePurpose, PublicKeyData, SerialNumber,

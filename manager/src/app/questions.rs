@@ -2,8 +2,7 @@
 //! all that begin within a moment at once, for a statement of each its own is most of what a fleet at rest
 //! costs.
 
-use crate::app::Shared;
-use crate::store::{StoreError, bounded};
+use crate::store::{Store, StoreError, bounded};
 use std::mem;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -28,7 +27,7 @@ struct Question {
 
 impl Questions {
     /// Whether the identity is good and nothing is due for it.
-    pub(super) async fn is_at_rest(&self, identity_id: &str) -> Result<bool, StoreError> {
+    pub(crate) async fn is_at_rest(&self, identity_id: &str) -> Result<bool, StoreError> {
         let (answer, answered) = oneshot::channel();
         let question = Question { identity_id: identity_id.to_owned(), answer };
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(question);
@@ -39,25 +38,26 @@ impl Questions {
     fn take(&self) -> Vec<Question> {
         mem::take(&mut self.asked.lock().unwrap_or_else(PoisonError::into_inner))
     }
-}
 
-/// Answers, for ever.
-pub(crate) async fn answer(app: Shared) {
-    let mut next = Instant::now();
-    loop {
-        app.questions.some.notified().await;
-        sleep_until(next).await;
-        next = Instant::now() + GATHERED;
-        let asked = app.questions.take();
-        let identity_ids: Vec<&str> = asked.iter().map(|question| question.identity_id.as_str()).collect();
-        match bounded(app.store.at_rest(&identity_ids)).await {
-            Ok(at_rest) => {
-                for Question { identity_id, answer } in asked {
-                    // Who is gone need not know.
-                    answer.send(at_rest.contains(&identity_id)).unwrap_or_default();
+    /// Answers, for ever.
+    pub(crate) async fn answer(&self, store: &Store) {
+        let mut next = Instant::now();
+        loop {
+            self.some.notified().await;
+            sleep_until(next).await;
+            next = Instant::now() + GATHERED;
+            let asked = self.take();
+            let identity_ids: Vec<&str> =
+                asked.iter().map(|question| question.identity_id.as_str()).collect();
+            match bounded(store.at_rest(&identity_ids)).await {
+                Ok(at_rest) => {
+                    for Question { identity_id, answer } in asked {
+                        // Who is gone need not know.
+                        answer.send(at_rest.contains(&identity_id)).unwrap_or_default();
+                    }
                 }
+                Err(error) => tracing::error!(%error, "polls were not answered"),
             }
-            Err(error) => tracing::error!(%error, "polls were not answered"),
         }
     }
 }

@@ -1,0 +1,66 @@
+//! What can go wrong with what operators ask for.
+
+use crate::process::failure::Failure;
+use std::time::Duration;
+
+/// Why a task did not end well.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Trouble {
+    /// What was given cannot be used.
+    #[error("{0}")]
+    Usage(String),
+    /// The server refused the call.
+    #[error("refused ({status}): {detail}")]
+    Refused {
+        /// The status.
+        status: u16,
+        /// Why, in the server's words.
+        detail: String,
+        /// When it wants to be asked again, where it says so.
+        again_in: Option<Duration>,
+    },
+    /// No answer.
+    #[error("{0}")]
+    Unreachable(String),
+    /// The command did not succeed, which is told already.
+    #[error("the command {0}")]
+    Outcome(String),
+    /// The command has no outcome yet.
+    #[error("the wait ran out; the command is still {0}, and runs when an agent takes it within its window")]
+    WaitRanOut(String),
+    /// Standard output is gone.
+    #[error("standard output: {0}")]
+    Output(std::io::Error),
+}
+
+impl From<Trouble> for Failure {
+    fn from(trouble: Trouble) -> Self {
+        Self::Operator { problem: trouble.to_string(), exit_code: trouble.exit_code() }
+    }
+}
+
+impl Trouble {
+    /// The exit code, as `--help` tells it.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Refused { status: 401, .. } => 3,
+            Self::Refused { status: 404, .. } => 4,
+            Self::Refused { status: 408 | 500.., .. } | Self::Unreachable(_) => 5,
+            Self::WaitRanOut(_) => 6,
+            Self::Refused { .. } | Self::Outcome(_) | Self::Output(_) => 1,
+        }
+    }
+
+    /// When the server wants to be asked again, where it said so of a call that it put off.
+    pub(super) fn again_in(&self) -> Option<Duration> {
+        match self {
+            Self::Refused { again_in, .. } => *again_in,
+            Self::Usage(_)
+            | Self::Unreachable(_)
+            | Self::Outcome(_)
+            | Self::WaitRanOut(_)
+            | Self::Output(_) => None,
+        }
+    }
+}
