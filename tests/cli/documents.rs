@@ -131,10 +131,10 @@ fn lines(modules: &[String]) -> (String, String) {
     (comma(code), comma(all))
 }
 
-/// The Markdown files of the root and of docs/.
+/// The Markdown files of the root, of docs/ and of folders that explain themselves.
 fn documents() -> Vec<(String, String)> {
     let mut found = Vec::new();
-    for folder in ["", "docs"] {
+    for folder in ["", "docs", "scripts/smoke", "tests/node", "tests/sim/mutants"] {
         for path in files(&Path::new(ROOT).join(folder), false) {
             if path.extension().is_some_and(|extension| extension == "md") {
                 let name = path.strip_prefix(ROOT).unwrap_or(&path).display().to_string();
