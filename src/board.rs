@@ -1,7 +1,7 @@
 //! What the reporter shows: put there by the leader (the state, the counts, how each component stands) and
 //! by the watch (what is there).
 
-use crate::kube::watch::{Sighting, Status};
+use crate::kube::watch::{Listed, Sighting, Status};
 use crate::rules::link::Link;
 use crate::rules::messages::{self, Receipt};
 use crate::rules::names::ComponentName;
@@ -19,15 +19,17 @@ use std::time::Duration;
 pub struct Board {
     /// Told of by the leader and the watch; the reporter waits.
     pub shown: Shared<Shown>,
-    /// What the watch saw last; none until it has seen all.
+    /// What the watch saw last of the components that [`Board::wants`]; none until it has seen all.
     live: Mutex<Option<BTreeMap<String, Live>>>,
 }
 
 /// What the leader shows.
 #[derive(Clone, Default)]
 pub struct Shown {
-    /// Since when this replica leads (wall, monotonic), and the state as it was last written.
-    pub reign: Option<(Timestamp, Duration, Arc<State>)>,
+    /// Since when this replica leads (wall, monotonic).
+    pub reign: Option<(Timestamp, Duration)>,
+    /// The state as it was last written here.
+    pub state: Option<Arc<State>>,
     /// How many inventories were asked for so far; see [`Board::ask_inventory`].
     pub asked: u64,
     /// The status of a component that is kept has changed, or the manager is back.
@@ -75,7 +77,8 @@ impl Board {
     /// This replica leads since `wall` and `since` (monotonic), with this state.
     pub fn lead(&self, wall: Timestamp, since: Duration, state: Arc<State>) {
         self.shown.tell(|shown| {
-            shown.reign = Some((wall, since, state));
+            shown.reign = Some((wall, since));
+            shown.state = Some(state);
             shown.conditions = Arc::default();
         });
     }
@@ -87,9 +90,7 @@ impl Board {
 
     /// The state as it was last written.
     pub fn publish(&self, state: Arc<State>) {
-        if let Some((_, _, shown)) = &mut self.shown.lock().reign {
-            *shown = state;
-        }
+        self.shown.lock().state = Some(state);
     }
 
     /// Whether the state takes no more commands; whether that is new.
@@ -156,16 +157,12 @@ impl Board {
         asked
     }
 
-    /// All components as the watch found them.
-    pub fn listed(&self, components: Vec<(Sighting, Status)>) {
-        let found = components
-            .into_iter()
-            .map(|(sighting, status)| (sighting.name.clone(), (sighting, status).into()));
-        let found: BTreeMap<String, Live> = found.collect();
-        let mut live = self.live();
-        let differs = live.as_ref() != Some(&found);
-        *live = Some(found);
-        drop(live);
+    /// All components as the watch found them, with the status of those that [`Board::wants`].
+    pub fn listed(&self, components: Vec<Listed>) {
+        let wanted = |(sighting, status): Listed| Some((sighting.name.clone(), (sighting, status?).into()));
+        let found: BTreeMap<String, Live> = components.into_iter().filter_map(wanted).collect();
+        let differs = self.live().as_ref() != Some(&found);
+        *self.live() = Some(found);
         if differs {
             self.shown.tell(|shown| shown.status_changed = true);
         }
@@ -179,9 +176,10 @@ impl Board {
     /// One component as the watch saw it.
     pub fn seen(&self, sighting: Sighting, status: Status) {
         let name = sighting.name.clone();
+        let wanted = self.wants(&name);
         let found = Live::from((sighting, status));
         let mut live = self.live();
-        let Some(live_now) = live.as_mut() else { return };
+        let Some(live_now) = live.as_mut().filter(|_| wanted) else { return };
         let before = live_now.insert(name.clone(), found);
         let differs = before.map(|before| before.status) != live_now.get(&name).map(|now| now.status.clone());
         drop(live);
@@ -200,12 +198,21 @@ impl Board {
         }
     }
 
+    /// Whether a command asked for the component, or one that is being executed names it: of no other is
+    /// anything kept here, however many there are.
+    #[must_use]
+    pub fn wants(&self, name: &str) -> bool {
+        self.kept(name) || self.asks(name, |state, name| state.busy(name).is_some())
+    }
+
     /// Whether a command asked for the component.
     fn kept(&self, name: &str) -> bool {
-        let shown = self.shown.lock();
-        let Some((_, _, state)) = &shown.reign else { return false };
-        ComponentName::parse(name)
-            .is_some_and(|name| state.component(&name).is_some_and(|component| component.desired.is_some()))
+        self.asks(name, |state, name| state.component(name).is_some_and(|known| known.desired.is_some()))
+    }
+
+    fn asks(&self, name: &str, what: impl FnOnce(&State, &ComponentName) -> bool) -> bool {
+        let state = self.shown.lock().state.clone();
+        state.zip(ComponentName::parse(name)).is_some_and(|(state, name)| what(&state, &name))
     }
 
     /// What is shown now; nothing of it is new after that.
@@ -260,3 +267,6 @@ impl Board {
         Value::Array(state.components().filter_map(row).collect())
     }
 }
+
+#[cfg(test)]
+mod tests;

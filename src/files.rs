@@ -2,12 +2,15 @@
 
 #![expect(clippy::disallowed_methods, reason = "opens files, and bounds what is read of them")]
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Largest file that the agent reads, in bytes: a certificate bundle or a command.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
+/// What is read of a file at once, in bytes, before it is known to be larger.
+const PAGE: usize = 4 * 1024;
 
 /// Reads at most `limit` bytes; a longer text is cut there.
 ///
@@ -15,7 +18,8 @@ pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 ///
 /// What the operating system says.
 pub fn bounded(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
+    // The usual file comes whole in one call.
+    let mut bytes = Vec::with_capacity(limit.min(PAGE));
     source.take(u64::try_from(limit).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
@@ -26,14 +30,11 @@ pub fn bounded(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
 ///
 /// What the operating system says, or `InvalidData` for something that is not a regular file or is larger.
 pub fn read(path: &Path, limit: usize) -> io::Result<Vec<u8>> {
-    let regular = |metadata: Metadata| {
-        let error = || io::Error::new(io::ErrorKind::InvalidData, "expected a regular file");
-        metadata.is_file().then_some(()).ok_or_else(error)
-    };
-    // Looked at before, since to open a FIFO would wait for its writer; and after, since it may have changed.
-    regular(std::fs::metadata(path)?)?;
-    let file = File::open(path)?;
-    regular(file.metadata()?)?;
+    // NONBLOCK: to open a FIFO would wait for its writer. NOCTTY: nor does a terminal become ours.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOCTTY).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "expected a regular file"));
+    }
     let bytes = bounded(file, limit.saturating_add(1))?;
     if bytes.len() > limit {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("larger than {limit} bytes")));

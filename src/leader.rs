@@ -41,7 +41,7 @@ use store::{Stop, Store};
 use upkeep::{Keeper, glimpse};
 
 /// Longest sleep while nothing is due.
-const IDLE: Duration = Duration::from_secs(5);
+const IDLE: Duration = Duration::from_secs(15);
 /// How long acknowledgements are gathered before the state is written for them.
 const GATHER: Duration = Duration::from_secs(1);
 /// How long the Lease is left to others after the state could not be used.

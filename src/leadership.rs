@@ -33,7 +33,10 @@ impl Grant {
 #[derive(Default)]
 pub struct Permit {
     grant: Mutex<Grant>,
+    /// Told of each renewal too.
     changed: Condvar,
+    /// Told of an end alone: of the process, of the leader thread, of what was resigned from.
+    ending: Condvar,
 }
 
 impl Permit {
@@ -62,7 +65,7 @@ impl Permit {
         let mut grant = self.lock();
         grant.resigned = grant.tenure.take();
         grant.resigned_until = until;
-        self.changed.notify_all();
+        self.told_of_an_end();
     }
 
     /// The lease thread: what was resigned from since it asked last. It is to be released, however long ago
@@ -95,7 +98,12 @@ impl Permit {
         let mut grant = self.lock();
         grant.closing = true;
         grant.tenure = None;
+        self.told_of_an_end();
+    }
+
+    fn told_of_an_end(&self) {
         self.changed.notify_all();
+        self.ending.notify_all();
     }
 
     /// About to take the Lease; false where the process is ending, and nobody would release it.
@@ -120,14 +128,14 @@ impl Permit {
     /// The leader thread has ended: no write is under way, and the Lease may be released.
     pub fn leader_has_stopped(&self) {
         self.lock().leader_stopped = true;
-        self.changed.notify_all();
+        self.ending.notify_all();
     }
 
     /// Waits until the leader thread has ended, at most `limit`; whether it has.
     #[must_use]
     pub fn await_leader_stopped(&self, limit: Duration) -> bool {
         let grant = self.lock();
-        let waited = self.changed.wait_timeout_while(grant, limit, |grant| !grant.leader_stopped);
+        let waited = self.ending.wait_timeout_while(grant, limit, |grant| !grant.leader_stopped);
         waited.unwrap_or_else(PoisonError::into_inner).0.leader_stopped
     }
 
@@ -151,7 +159,7 @@ impl Permit {
     }
 
     fn await_end_of(&self, limit: Duration, idle: impl Fn(&Grant) -> bool) -> bool {
-        let waited = self.changed.wait_timeout_while(self.lock(), limit, |grant| idle(grant));
+        let waited = self.ending.wait_timeout_while(self.lock(), limit, |grant| idle(grant));
         waited.unwrap_or_else(PoisonError::into_inner).0.closing
     }
 

@@ -11,7 +11,7 @@ use crate::clock::Clock;
 use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
 use crate::rules::backoff::Backoff;
-use crate::rules::messages::Receipt;
+use crate::rules::messages::{Reason, Receipt};
 use crate::threads::{LONGEST_WAIT, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -48,7 +48,8 @@ impl Queue {
         let mut inner = self.0.lock();
         let unrecorded = inner.pending.iter().filter(|p| !p.receipt.recorded).count();
         if !receipt.recorded && unrecorded >= UNRECORDED_MOST {
-            log::warn!("receipt dropped: {unrecorded} refusals wait for the manager already");
+            let (command, reason) = (receipt.command(), receipt.reason.map_or("", Reason::as_str));
+            log::warn!("receipt dropped command={command} reason={reason:?}: {unrecorded} wait already");
             return;
         }
         inner.last_id = inner.last_id.wrapping_add(1);

@@ -88,7 +88,7 @@ impl Reporter {
     pub fn step(&mut self) -> Duration {
         let shown = self.board.take();
         let now = self.clock.monotonic();
-        let Some((wall, since, state)) = shown.reign.clone() else {
+        let (Some((wall, since)), Some(state)) = (shown.reign, shown.state.clone()) else {
             return LONGEST_WAIT;
         };
         if self.progress.tenure_since.replace(since) != Some(since) {

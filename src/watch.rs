@@ -7,7 +7,6 @@ use crate::clock::Clock;
 use crate::event::Event;
 use crate::kube::Kube;
 use crate::kube::watch::{self, Change, Failure, SILENCE};
-use crate::leadership::Permit;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
 use crate::threads::LONGEST_WAIT;
@@ -39,11 +38,9 @@ pub struct Watcher {
     pub kube: Kube,
     /// Time.
     pub clock: Arc<dyn Clock>,
-    /// Whether this replica leads.
-    pub permit: Arc<Permit>,
     /// Who decides what a sighting means.
     pub leader: SyncSender<Event>,
-    /// Who shows it.
+    /// Who shows it, and says whether this replica leads and what is wanted.
     pub board: Arc<Board>,
     /// Where the watch stands.
     pub progress: Progress,
@@ -69,34 +66,28 @@ pub struct Progress {
 }
 
 impl Watcher {
-    /// The thread: watches until the process ends. The simulation's is in `tests/sim/src/loops.rs`.
+    /// The thread: watches for ever. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
-        while !self.permit.closing() {
-            if !self.leads() {
-                self.not_leading();
-                self.permit.wait(LONGEST_WAIT);
-                continue;
-            }
-            let pause = self.step();
-            if !pause.is_zero() {
-                self.clock.sleep(pause);
-            }
+        loop {
+            let (led, pause) = (self.leads(), self.step());
+            self.board.shown.wait_while(pause, |shown| shown.reign.is_some() == led);
         }
     }
 
-    /// What was known is worth nothing for the next tenure: it begins with a list.
-    pub fn not_leading(&mut self) {
-        self.progress.version = None;
-        self.board.unlisted();
-    }
-
     fn leads(&self) -> bool {
-        self.permit.tenure(self.clock.monotonic()).is_some()
+        self.board.shown.lock().reign.is_some()
     }
 
-    /// Lists, or watches until the stream ends; how long to pause before the next step.
+    /// Lists, or watches until the stream ends; how long to pause before the next step, while this replica leads
+    /// or does not.
     pub fn step(&mut self) -> Duration {
         let began = self.clock.monotonic();
+        if !self.leads() {
+            // What was known is worth nothing for the next tenure: it begins with a list.
+            self.progress.version = None;
+            self.board.unlisted();
+            return LONGEST_WAIT;
+        }
         let watching = self.progress.version.is_some();
         let part = if watching { Part::Watch } else { Part::List };
         let done = match self.progress.version.take() {
@@ -129,7 +120,8 @@ impl Watcher {
 
     fn list(&mut self, now: Duration) -> Result<(), Failure> {
         self.progress.listed = Some(now);
-        let (components, version) = watch::list(&self.kube).inspect_err(|_| self.board.unlisted())?;
+        let all = watch::list(&self.kube, |name| self.board.wants(name));
+        let (components, version) = all.inspect_err(|_| self.board.unlisted())?;
         let sightings = components.iter().map(|(sighting, _)| sighting.clone()).collect();
         self.board.listed(components);
         self.tell(Event::Listed(sightings));

@@ -15,6 +15,9 @@ use std::time::Duration;
 /// The longest wait for anything that is not measured.
 pub(crate) const BOUND: Duration = Duration::from_mins(2);
 
+/// Where the peers run unless a row says otherwise.
+pub(crate) const DEFAULT: &str = "default";
+
 /// All that the rows share.
 #[derive(Debug)]
 pub(crate) struct Lab {
@@ -54,7 +57,7 @@ impl Lab {
     fn install_things(&self) {
         let text = fs::read_to_string(workspace_dir().join("benches/peers/things.yaml")).expect("the CRD");
         self.admin().apply_yaml(&text);
-        until("the API of things", BOUND, || (self.admin().get(THINGS).0 == 200).then_some(()));
+        until("the API of things", BOUND, || (self.admin().get(&things(DEFAULT)).0 == 200).then_some(()));
     }
 
     pub(crate) fn admin(&self) -> Api {
@@ -81,19 +84,34 @@ impl Lab {
         AgentOptions { program: Some(self.agent.clone()), ..world.agent_options(pod) }
     }
 
-    /// A replica of a peer's.
+    /// A replica of a peer's that keeps so many things in [`DEFAULT`], elected by the Lease of this name.
     pub(crate) fn theirs(&self, peer: &Peer, id: &str, lease: &str, things: u32) -> Replica {
-        peer.start(&self.kubeconfig, &self.folder, id, lease, things)
+        self.theirs_in(DEFAULT, peer, id, lease, things)
+    }
+
+    /// The same in another namespace.
+    pub(crate) fn theirs_in(
+        &self,
+        namespace: &str,
+        peer: &Peer,
+        id: &str,
+        lease: &str,
+        things: u32,
+    ) -> Replica {
+        let options = [("namespace", namespace), ("id", id), ("lease", lease), ("n", &things.to_string())];
+        peer.start(&self.kubeconfig, &self.folder, id, options)
     }
 
     /// Deletes a Lease of the peers', so that the next one is a first start.
     pub(crate) fn forget_lease(&self, lease: &str) {
-        self.admin().delete(&format!("/apis/coordination.k8s.io/v1/namespaces/default/leases/{lease}"));
+        self.admin().delete(&format!("/apis/coordination.k8s.io/v1/namespaces/{DEFAULT}/leases/{lease}"));
     }
 }
 
-/// Where the peers' things are.
-pub(crate) const THINGS: &str = "/apis/perf.example.com/v1/namespaces/default/things";
+/// Where the peers' things of a namespace are.
+pub(crate) fn things(namespace: &str) -> String {
+    format!("/apis/perf.example.com/v1/namespaces/{namespace}/things")
+}
 
 /// How the audit log names a replica of ours: by the id of its token.
 pub(crate) fn who(agent: &Agent) -> String {
@@ -115,6 +133,29 @@ pub(crate) fn apply(world: &World, name: &str, number: u32) {
 pub(crate) fn spec(number: u32) -> Value {
     json!({ "size": number, "color": "blue", "replicas": 3,
         "data": { "a": "x".repeat(100), "b": "y".repeat(100), "c": number.to_string() } })
+}
+
+/// A component as the agent writes it.
+pub(crate) fn component(namespace: &str, name: &str, number: u32, version: &str) -> String {
+    let mut object = json!({
+        "apiVersion": "platform.navin.ai/v1",
+        "kind": "ManagedComponent",
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "labels": { "app.kubernetes.io/managed-by": "navin-cluster-agent" },
+            "annotations": {
+                "platform.navin.ai/command-id": "00000000-0000-4000-8000-000000000000",
+                "platform.navin.ai/sequence": "1",
+                "platform.navin.ai/created": "1",
+            },
+        },
+        "spec": spec(number),
+    });
+    if !version.is_empty() {
+        object["metadata"]["resourceVersion"] = version.into();
+    }
+    object.to_string()
 }
 
 fn build_agent() -> PathBuf {

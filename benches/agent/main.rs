@@ -22,6 +22,7 @@ mod peers;
 mod raw;
 mod rows;
 mod table;
+mod units;
 
 use lab::Lab;
 use serde_json::json;
@@ -63,7 +64,7 @@ fn main() -> ExitCode {
         eprintln!("usage: cargo bench --bench agent [-- [--quick] [--only {}] | --check]", names.join(","));
         return ExitCode::from(64);
     };
-    let started = Instant::now();
+    let (started, peers) = (Instant::now(), peers::versions());
     let lab = Lab::start();
     let mut measured: Vec<Row> = Vec::new();
     for (name, measure) in rows::GROUPS.iter().filter(|(name, _)| plan.wants(name)) {
@@ -77,7 +78,7 @@ fn main() -> ExitCode {
         "date": jiff::Timestamp::now().to_string(),
         "machine": machine(),
         "seconds": started.elapsed().as_secs(),
-        "peers": peers::VERSIONS,
+        "peers": peers,
         "cluster": lab.version(),
         "load": load(),
     });

@@ -1,5 +1,6 @@
 //! What a process has used, as the kernel says.
 
+use crate::units::milliseconds_of;
 use std::fs;
 
 /// Processor time of all live threads, in milliseconds (`schedstat`, which counts in nanoseconds).
@@ -9,14 +10,14 @@ pub(crate) fn cpu_ms(pid: u32) -> f64 {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
         text.split(' ').next()?.parse::<f64>().ok()
     };
-    tasks.filter_map(nanoseconds).sum::<f64>() / 1e6
+    milliseconds_of(tasks.filter_map(nanoseconds).sum())
 }
 
 /// Processor time of the calling thread, in milliseconds. It may be late by a clock tick: measure many of them.
 pub(crate) fn thread_cpu_ms() -> f64 {
     let text = fs::read_to_string("/proc/thread-self/schedstat").expect("schedstat");
     let nanoseconds: f64 = text.split(' ').next().and_then(|field| field.parse().ok()).expect("nanoseconds");
-    nanoseconds / 1e6
+    milliseconds_of(nanoseconds)
 }
 
 /// Processor time of all children that have ended and were waited for, in milliseconds, in steps of ten.

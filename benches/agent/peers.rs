@@ -4,13 +4,29 @@
 //! and restores what is changed by hand; neither has a gateway, signatures or durable state.
 
 use navin_test_support::{Launch, Process, RunFolder, say, target_dir, until, without_cargo, workspace_dir};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// What they are built from.
-pub(crate) const VERSIONS: &str =
-    "client-go 0.36.3 (Go), kube 5.0.0 with kube-lease-manager 0.13.1 (musl, opt-level s)";
+/// What they are built from, as their own files say.
+pub(crate) fn versions() -> String {
+    let read = |file: &str| fs::read_to_string(workspace_dir().join("benches/peers").join(file)).expect(file);
+    let after = |text: &str, what: &str| {
+        let (_, rest) =
+            text.split_once(what).unwrap_or_else(|| panic!("no {what:?} among the peers' versions"));
+        rest.split(['"', '\n']).next().unwrap_or_default().to_owned()
+    };
+    let (go, lock) = (read("client-go/go.mod"), read("kube-rs/Cargo.lock"));
+    let locked = |name: &str| after(&lock, &format!("\nname = \"{name}\"\nversion = \""));
+    format!(
+        "client-go {} (Go), kube {} with kube-lease-manager {} (musl, opt-level {})",
+        after(&go, "\tk8s.io/client-go v"),
+        locked("kube"),
+        locked("kube-lease-manager"),
+        after(&read("kube-rs/Cargo.toml"), "\nopt-level = \"")
+    )
+}
 
 /// A peer, built.
 #[derive(Clone, Debug)]
@@ -60,29 +76,14 @@ fn built(mut command: Command, name: &str) {
 }
 
 impl Peer {
-    /// Starts a replica that keeps so many things in `default`, elected by the Lease of this name.
+    /// Starts a replica with these options.
     pub(crate) fn start(
         &self,
         kubeconfig: &Path,
         folder: &RunFolder,
         id: &str,
-        lease: &str,
-        things: u32,
+        options: [(&str, &str); 4],
     ) -> Replica {
-        self.start_in("default", kubeconfig, folder, id, lease, things)
-    }
-
-    /// The same in another namespace.
-    pub(crate) fn start_in(
-        &self,
-        namespace: &str,
-        kubeconfig: &Path,
-        folder: &RunFolder,
-        id: &str,
-        lease: &str,
-        things: u32,
-    ) -> Replica {
-        let options = [("namespace", namespace), ("id", id), ("lease", lease), ("n", &things.to_string())];
         let process = Process::start(Launch {
             name: format!("{}-{id}", self.name),
             program: self.binary.clone(),

@@ -180,7 +180,6 @@ impl<'a> Parts<'a> {
         Ok(Watcher {
             kube: self.kube(&pulse)?,
             clock: pulse,
-            permit: Arc::clone(&self.permit),
             leader: self.events.clone(),
             board: Arc::clone(&self.board),
             progress: watch::Progress::default(),

@@ -104,7 +104,7 @@ impl Submission<'_> {
         // A name of its own, so that no answer to another file is taken for its answer. Whoever can list the
         // folder can write an answer all the same: it is as trustworthy as the folder.
         let name = format!("submit-{}.json", unpredictable().map_err(unwritable)?);
-        self.folder.write(&name, command).map_err(unwritable)?;
+        self.folder.write(&name, command, true).map_err(unwritable)?;
         let answer = self.await_receipt(&name);
         // What is left is answered and never read again; nobody is helped by an error about it.
         drop(self.folder.remove(&name));

@@ -87,11 +87,11 @@ fn what_is_written_replaces_a_link_instead_of_following_it_and_leaves_nothing_el
     let other = scratch.0.join("other");
     fs::write(&other, "untouched").unwrap();
     symlink(&other, folder.path.join("a.receipt.json")).unwrap();
-    folder.write("a.receipt.json", b"answer").unwrap();
+    folder.write("a.receipt.json", b"answer", true).unwrap();
     assert_eq!(fs::read(&other).unwrap(), b"untouched");
     assert_eq!(fs::read(folder.path.join("a.receipt.json")).unwrap(), b"answer");
     fs::create_dir(folder.path.join("b.receipt.json")).unwrap();
-    assert!(folder.write("b.receipt.json", b"answer").is_err());
+    assert!(folder.write("b.receipt.json", b"answer", true).is_err());
     assert_eq!(fs::read_dir(&folder.path).unwrap().count(), 2, "no temporary file is left");
     folder.remove("a.receipt.json").unwrap();
     folder.remove("a.receipt.json").unwrap();

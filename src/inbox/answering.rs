@@ -50,7 +50,7 @@ impl Inbox {
             let (Stage::Answered(answer), Some(receipt)) = (&file.stage, receipt_name(&name)) else {
                 continue;
             };
-            match self.folder.write(&receipt, &answer.to_json()) {
+            match self.folder.write(&receipt, &answer.to_json(), true) {
                 Ok(()) => {
                     log::debug!("inbox answered file={name:?}");
                     self.files.remove(&name);

@@ -17,7 +17,7 @@ impl Inbox {
             return;
         }
         let status = Status { replica: self.replica.clone(), leads, leader, written_at: self.clock.wall() };
-        match self.folder.write(STATUS_NAME, status.to_json().as_bytes()) {
+        match self.folder.write(STATUS_NAME, status.to_json().as_bytes(), false) {
             Ok(()) => {
                 self.status = shown;
                 self.status_at = now.saturating_add(STATUS_EVERY);

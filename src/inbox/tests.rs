@@ -10,10 +10,10 @@ use crate::event::Filed;
 use crate::rules::election::Tenure;
 use crate::rules::inbox::STATUS_NAME;
 use crate::rules::messages::{Reason, Receipt, Refusal, Source};
-use crate::rules::names::{CommandId, Label, Nonce};
+use crate::rules::names::{CommandId, Nonce};
 use crate::rules::report::Inventory;
+use crate::rules::vectors::stamp;
 use fake::FakeFolder;
-use jiff::Timestamp;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -99,16 +99,9 @@ fn nonce(text: &str) -> Nonce {
 }
 
 fn receipt(text: &str) -> Receipt {
-    let stamp = crate::rules::messages::Stamp {
-        tenant_id: Label::parse("acme").unwrap(),
-        cluster_id: Label::parse("prod").unwrap(),
-        replica: "agent-a".into(),
-        source: Source::Inbox,
-        executed_at: Timestamp::UNIX_EPOCH,
-    };
     let id = CommandId::parse("00000000-0000-4000-8000-000000000001").unwrap();
     let refusal = Refusal { reason: Reason::Expired, message: String::new(), ids: Some((id, nonce(text))) };
-    Receipt::refused(&stamp, &refusal, false, None)
+    Receipt::refused(&stamp(Source::Inbox), &refusal, false, None)
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! One call to the API server: path in, object or a sorted error out.
 //!
 //! Every call has its limits in time and bytes, a write has the first at the server too; none is repeated. Objects come
-//! from the store, never from a cache, and go back with all that they came with. A cut body is an error.
+//! from the store, never from a cache, and go back with all that they came with but `managedFields`, which the API server
+//! keeps where a PUT leaves them out. A cut body is an error.
 
 use super::shell;
 use crate::http::{Http, HttpError, Method, Request, Response};
@@ -151,7 +152,8 @@ impl Kube {
         let manager = if method == Method::Delete { "" } else { "&fieldManager=navin-cluster-agent" };
         let path = format!("{path}?timeout={seconds}s{manager}");
         let limit = longest_call(self.write_timeout);
-        self.request(method, path, Some(body.to_string().into_bytes()), limit)
+        // Nothing in it can fail to be written: no map has other keys than texts.
+        self.request(method, path, Some(serde_json::to_vec(body).unwrap_or_default()), limit)
     }
 
     #[expect(clippy::unused_self, reason = "reads as one of the client's verbs")]
@@ -175,7 +177,11 @@ pub fn longest_call(write_timeout: Duration) -> Duration {
 fn object(response: Response) -> Result<Object, KubeError> {
     let bytes = response.bytes()?;
     match parse_foreign(&bytes, OBJECT_BYTES) {
-        Ok(value @ Value::Object(_)) => Ok(Object(value)),
+        Ok(value @ Value::Object(_)) => {
+            let mut object = Object(value);
+            object.forget_managed_fields();
+            Ok(object)
+        }
         Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| KubeError::Unanswered {
             message: "the API server's answer is not a JSON object".to_owned(),
             retry_after: None,

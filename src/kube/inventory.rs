@@ -74,7 +74,7 @@ fn state_of(error: &KubeError) -> &'static str {
 
 /// The state and the objects of a list, sorted by name.
 fn kind(kube: &Kube, path: &str, row: Told) -> (&'static str, Vec<Box<RawValue>>) {
-    match list::all(kube, path, row) {
+    match list::all(kube, path, &row) {
         Ok(whole) => {
             let mut rows = whole.items;
             rows.sort_by(|one, other| one.name.cmp(&other.name));

@@ -20,7 +20,7 @@ const RESTARTS: u32 = 3;
 const MOST: usize = 50_000;
 
 /// Decodes one object of a list from its JSON.
-pub(super) type Decode<T> = fn(&[u8]) -> serde_json::Result<T>;
+pub(super) type Decode<'a, T> = &'a dyn Fn(&[u8]) -> serde_json::Result<T>;
 
 /// Every object of a list, at one moment.
 pub(super) struct Whole<T> {
@@ -54,7 +54,7 @@ impl std::fmt::Display for ListError {
 
 /// Reads the list at `path`; begins anew where its continue token expires, and with smaller pages where one is
 /// too large.
-pub(super) fn all<T>(kube: &Kube, path: &str, decode: Decode<T>) -> Result<Whole<T>, ListError> {
+pub(super) fn all<T>(kube: &Kube, path: &str, decode: Decode<'_, T>) -> Result<Whole<T>, ListError> {
     let (mut page, mut restarts) = (PAGE, 0_u32);
     loop {
         match once(kube, path, page, decode) {
@@ -71,7 +71,7 @@ pub(super) fn all<T>(kube: &Kube, path: &str, decode: Decode<T>) -> Result<Whole
 }
 
 /// One pass over all pages of so many objects.
-fn once<T>(kube: &Kube, path: &str, page: usize, decode: Decode<T>) -> Result<Whole<T>, ListError> {
+fn once<T>(kube: &Kube, path: &str, page: usize, decode: Decode<'_, T>) -> Result<Whole<T>, ListError> {
     let (mut items, mut token) = (Vec::new(), String::new());
     for _ in 0..MOST {
         let next = if token.is_empty() { String::new() } else { format!("&continue={token}") };

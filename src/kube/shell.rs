@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 /// The object with `spec: null`, which is nobody's that was signed: see [`Object::is_shell`]. Of its metadata all is kept
-/// but `managedFields`, which the API server keeps where a PUT leaves them out.
+/// but `managedFields`.
 pub(super) fn read(bytes: &[u8]) -> Option<Object> {
     let read = |text: &RawValue| parse_foreign(text.get().as_bytes(), OBJECT_BYTES).ok();
     let object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(bytes).ok()?;

@@ -33,6 +33,13 @@ pub fn text(object: &Object) -> Option<&str> {
     object.0.get("data")?.get(KEY)?.as_str()
 }
 
+/// Takes the state's text out, which [`replace`] puts in anew.
+pub fn forget_text(object: &mut Object) {
+    if let Some(data) = object.0.get_mut("data").and_then(Value::as_object_mut) {
+        data.remove(KEY);
+    }
+}
+
 /// Makes the ConfigMap.
 ///
 /// # Errors

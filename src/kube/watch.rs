@@ -44,6 +44,9 @@ pub enum Status {
     TooLarge,
 }
 
+/// A component of a list, and its status where that was wanted.
+pub type Listed = (Sighting, Option<Status>);
+
 /// Reads a status as text first: one that is too large, or too deep, costs neither memory nor the list.
 fn cut<'de, D: Deserializer<'de>>(source: D) -> Result<Status, D::Error> {
     let text = Box::<RawValue>::deserialize(source)?;
@@ -127,15 +130,19 @@ struct Line {
     object: Item,
 }
 
-/// Reads all components, and the version from which [`open`] goes on. A missing kind is an error, never an
-/// empty list.
+/// Reads all components, and the version from which [`open`] goes on; the status of those whose names are
+/// `wanted`. A missing kind is an error, never an empty list.
 ///
 /// # Errors
 ///
 /// See [`Failure`].
-pub fn list(kube: &Kube) -> Result<(Vec<(Sighting, Status)>, String), Failure> {
-    let seen = |object: &[u8]| serde_json::from_slice::<Item>(object).map(Item::seen);
-    let whole = list::all(kube, &components::collection(kube), seen)?;
+pub fn list(kube: &Kube, wanted: impl Fn(&str) -> bool) -> Result<(Vec<Listed>, String), Failure> {
+    let seen = |object: &[u8]| {
+        let (sighting, status) = serde_json::from_slice::<Item>(object)?.seen();
+        let status = wanted(&sighting.name).then_some(status);
+        Ok((sighting, status))
+    };
+    let whole = list::all(kube, &components::collection(kube), &seen)?;
     Ok((whole.items, whole.resource_version))
 }
 

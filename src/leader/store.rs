@@ -69,13 +69,15 @@ impl Stop {
 
 /// The state as the cluster holds it.
 pub(super) struct Store {
+    /// The ConfigMap without its text, which is `state`.
     object: Object,
     state: Arc<State>,
 }
 
 impl Store {
     /// The state that `object` holds.
-    pub(super) fn new(object: Object, state: State) -> Self {
+    pub(super) fn new(mut object: Object, state: State) -> Self {
+        configmap::forget_text(&mut object);
         Self { object, state: Arc::new(state) }
     }
 
@@ -94,8 +96,8 @@ impl Store {
             return Ok(());
         }
         let text = next.to_json();
-        self.object = write(world, tenure, Some(self.object.clone()), &self.state, &text)?;
-        self.state = Arc::new(next);
+        let object = write(world, tenure, Some(self.object.clone()), &self.state, &text)?;
+        *self = Self::new(object, next);
         Ok(())
     }
 }

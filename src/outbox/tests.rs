@@ -4,9 +4,9 @@ use super::*;
 use crate::clock::HandClock;
 use crate::gateway::Contact;
 use crate::http::{Http, HttpError, Request, Response};
-use crate::rules::messages::{Source, Stamp};
-use crate::rules::names::{Label, Nonce};
-use crate::rules::vectors::{apply, sign, test_pem};
+use crate::rules::messages::Source;
+use crate::rules::names::Nonce;
+use crate::rules::vectors::{apply, open, stamp};
 use serde_json::{Value, json};
 use std::io::Cursor;
 use std::sync::Mutex;
@@ -77,17 +77,8 @@ impl Bench {
 }
 
 fn receipt(number: u64) -> Receipt {
-    let ring = crate::rules::envelope::KeyRing::from_pem(&test_pem()).unwrap();
-    let envelope = sign(&apply("a", number, &json!({}))).to_string();
-    let command = crate::rules::envelope::open_command(envelope.as_bytes(), &ring, 604_800).unwrap();
-    let stamp = Stamp {
-        tenant_id: Label::parse("acme").unwrap(),
-        cluster_id: Label::parse("prod-eu-1").unwrap(),
-        replica: "a".into(),
-        source: Source::Inbox,
-        executed_at: jiff::Timestamp::UNIX_EPOCH,
-    };
-    Receipt::succeeded(&stamp, command.value(), json!({}))
+    let command = open(&apply("a", number, &json!({})));
+    Receipt::succeeded(&stamp(Source::Inbox), command.value(), json!({}))
 }
 
 #[test]

@@ -43,18 +43,18 @@ impl LeaseRecord {
     /// Reads a Lease object of the API.
     #[must_use]
     pub fn read(lease: &Value) -> Self {
-        let text =
-            |pointer: &str| lease.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let number = |pointer: &str| lease.pointer(pointer).cloned().map(normalise)?.as_u64();
-        let transitions = number("/spec/leaseTransitions").and_then(|count| u32::try_from(count).ok());
+        let member = |part: &str, name: &str| lease.get(part)?.get(name);
+        let text = |part, name| member(part, name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let number = |name| member("spec", name).cloned().map(normalise)?.as_u64();
+        let transitions = number("leaseTransitions").and_then(|count| u32::try_from(count).ok());
         Self {
-            holder: text("/spec/holderIdentity"),
-            duration_s: number("/spec/leaseDurationSeconds"),
+            holder: text("spec", "holderIdentity"),
+            duration_s: number("leaseDurationSeconds"),
             transitions: transitions.unwrap_or(0).min(MAX_TRANSITIONS),
-            acquire_time: text("/spec/acquireTime"),
-            renew_time: text("/spec/renewTime"),
-            resource_version: text("/metadata/resourceVersion"),
-            uid: text("/metadata/uid"),
+            acquire_time: text("spec", "acquireTime"),
+            renew_time: text("spec", "renewTime"),
+            resource_version: text("metadata", "resourceVersion"),
+            uid: text("metadata", "uid"),
         }
     }
 

@@ -88,6 +88,13 @@ impl Object {
         }
     }
 
+    /// Takes out `metadata.managedFields`, often the largest part: who wrote what is the API server's to keep.
+    pub fn forget_managed_fields(&mut self) {
+        if let Some(metadata) = self.0.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("managedFields");
+        }
+    }
+
     /// Sets a member of the object itself.
     pub fn set(&mut self, member: &str, value: Value) {
         if let Value::Object(object) = &mut self.0 {

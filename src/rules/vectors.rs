@@ -1,7 +1,9 @@
 //! The test vectors of `tests/vectors`, for the unit tests of this module.
 
 use super::config::Configuration;
-use super::envelope::KeyRing;
+use super::envelope::{KeyRing, Verified, open_command};
+use super::messages::{Command, Source, Stamp};
+use super::names::parse_time;
 use super::verdict::Trust;
 use serde_json::Value;
 
@@ -68,6 +70,23 @@ pub(crate) fn delete(name: &str, sequence: u64) -> Value {
     payload["operation"] = "managedcomponent.delete".into();
     payload["arguments"] = serde_json::json!({"name": name});
     payload
+}
+
+/// The command of a payload, signed and opened.
+pub(crate) fn open(payload: &Value) -> Verified<Command> {
+    open_command(sign(payload).to_string().as_bytes(), &trust().ring, 604_800).unwrap()
+}
+
+/// What a receipt of the agent of [`trust`] says about who gave it, at noon.
+pub(crate) fn stamp(source: Source) -> Stamp {
+    let config = trust().config;
+    Stamp {
+        tenant_id: config.tenant_id,
+        cluster_id: config.cluster_id,
+        replica: "agent-0".into(),
+        source,
+        executed_at: parse_time("2026-11-30T12:00:00Z").unwrap(),
+    }
 }
 
 fn test_key() -> ed25519_compact::KeyPair {

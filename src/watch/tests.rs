@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::HandClock;
 use crate::http::{Http, HttpError, Request, Response};
+use crate::rules::state::State;
 use std::io::Cursor;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -47,12 +48,13 @@ impl Bench {
             clock: Arc::clone(&clock),
             asked: Mutex::default(),
         });
+        let board = Arc::new(Board::default());
+        board.lead(clock.wall(), clock.monotonic(), Arc::new(State::new(1, "a_1")));
         let watcher = Watcher {
             kube: Kube::new(api.clone(), "navin-platform", Duration::from_secs(5)),
             clock: clock.clone(),
-            permit: Arc::default(),
             leader,
-            board: Arc::default(),
+            board: Arc::clone(&board),
             progress: Progress::default(),
         };
         Self { watcher, api, clock, events }

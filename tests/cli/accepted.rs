@@ -1,11 +1,10 @@
 //! Identities that are taken, in every form that the files may have: the agent starts, and ends in order.
 
-use crate::agent::{Run, SOON};
+use crate::agent::{self, Run, SOON};
 use crate::identity::{Identity, authority, pem, public_pem, signing_key};
 use navin_test_support::{Process, RunFolder, until};
 use rcgen::KeyPair;
 use serde_json::json;
-use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -25,10 +24,7 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str) -> Self {
-        let folder = RunFolder::new(name);
-        fs::write(folder.path().join("token"), "token").unwrap();
-        fs::write(folder.path().join("kube-ca.crt"), authority().1).unwrap();
-        Self { folder, started: Vec::new() }
+        Self { folder: agent::folder(name), started: Vec::new() }
     }
 
     fn start(&mut self, name: &str, change: impl FnOnce(&mut Identity)) {

@@ -1,8 +1,9 @@
 //! The binary as a process: `run` against an API server that is not there, and the other subcommands.
 
-use crate::identity::NAMESPACE;
-use navin_test_support::{Launch, Process};
+use crate::identity::{NAMESPACE, authority};
+use navin_test_support::{Launch, Process, RunFolder};
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -27,6 +28,19 @@ pub(crate) struct Run {
     pub(crate) args: Vec<OsString>,
     /// The environment; an empty value is an absent one.
     pub(crate) envs: Vec<(String, String)>,
+}
+
+/// A folder with what [`Run::new`] names in it: a token, and a CA of an API server that is not there.
+pub(crate) fn folder(name: &str) -> RunFolder {
+    let folder = RunFolder::new(name);
+    write_access(folder.path(), authority().1);
+    folder
+}
+
+/// The same into a folder, with another CA.
+pub(crate) fn write_access(folder: &Path, ca: impl AsRef<[u8]>) {
+    fs::write(folder.join("token"), "token").unwrap();
+    fs::write(folder.join("kube-ca.crt"), ca).unwrap();
 }
 
 impl Run {

@@ -1,17 +1,15 @@
 //! Arguments, environment, help, version, and the exit codes of what is wrong with them.
 
-use crate::agent::{CLOSED, Run, SOON, only_line, output, parts, program};
-use crate::identity::{Identity, authority};
+use crate::agent::{self, CLOSED, Run, SOON, only_line, output, parts, program};
+use crate::identity::Identity;
 use navin_test_support::{RunFolder, until, workspace_dir};
 use std::fs::{self, File};
 use std::process::Command;
 
 /// A folder with a valid identity, a token and an API server's CA.
 fn bench(name: &str) -> RunFolder {
-    let folder = RunFolder::new(name);
+    let folder = agent::folder(name);
     Identity::issue().write(&folder.path().join("identity"));
-    fs::write(folder.path().join("token"), "token").unwrap();
-    fs::write(folder.path().join("kube-ca.crt"), authority().1).unwrap();
     folder
 }
 

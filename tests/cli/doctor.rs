@@ -1,7 +1,7 @@
 //! `doctor` and `health` without a cluster: what they say of an identity's files and of a heartbeat, and how they
 //! end.
 
-use crate::agent::{CLOSED, only_line, output, parts, program};
+use crate::agent::{CLOSED, only_line, output, parts, program, write_access};
 use crate::identity::{Identity, NAMESPACE, authority};
 use navin_test_support::RunFolder;
 use rcgen::{CertificateParams, KeyPair, date_time_ymd};
@@ -17,8 +17,7 @@ fn findings(folder: &Path, identity: &Identity, namespace: &str) -> Vec<Value> {
     drop(fs::remove_dir_all(&dir));
     identity.write(&dir);
     let [token, ca] = ["token", "kube-ca.crt"].map(|name| folder.join(name));
-    fs::write(&token, "token").unwrap();
-    fs::write(&ca, authority().1).unwrap();
+    write_access(folder, authority().1);
     let mut command = Command::new(program());
     command.args(["doctor", "-o", "json", "--kube-api", CLOSED, "--identity-dir"]).arg(dir);
     command.arg("--kube-token-file").arg(token).arg("--kube-ca-file").arg(ca);

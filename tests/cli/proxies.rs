@@ -1,11 +1,10 @@
 //! The proxies of the environment are not asked: the agent speaks to its two servers and to nobody else.
 
-use crate::agent::{Run, SOON};
+use crate::agent::{Run, SOON, write_access};
 use crate::identity::Identity;
 use crate::server::Server;
 use navin_test_support::{RunFolder, until};
 use serde_json::json;
-use std::fs;
 use std::io::ErrorKind;
 use std::net::TcpListener;
 
@@ -19,8 +18,7 @@ fn a_proxy_that_the_environment_names_gets_no_connection() {
     identity.configure(|payload| drop(payload.insert("gateway_url".into(), json!(server.url))));
     let folder = RunFolder::new("proxies");
     identity.write(&folder.path().join("identity"));
-    fs::write(folder.path().join("token"), "token").unwrap();
-    fs::write(folder.path().join("kube-ca.crt"), identity.bytes("ca.crt")).unwrap();
+    write_access(folder.path(), identity.bytes("ca.crt"));
     let mut run = Run::new("agent", folder.path(), &folder.path().join("identity"));
     let url = run.args.iter().position(|argument| argument == "--kube-api").unwrap() + 1;
     run.args[url] = server.url.as_str().into();

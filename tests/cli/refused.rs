@@ -2,11 +2,10 @@
 
 mod configuration;
 
-use crate::agent::Run;
-use crate::identity::{Content, Identity, NAMESPACE, authority, pem, public_pem, signing_key};
+use crate::agent::{self, Run};
+use crate::identity::{Content, Identity, NAMESPACE, pem, public_pem, signing_key};
 use navin_test_support::RunFolder;
 use rcgen::KeyPair;
-use std::fs;
 
 /// The five files.
 const FILES: [&str; 5] = ["config.json", "manager.pem", "tls.crt", "tls.key", "ca.crt"];
@@ -19,10 +18,7 @@ struct Bench {
 
 impl Bench {
     fn new(name: &str) -> Self {
-        let folder = RunFolder::new(name);
-        fs::write(folder.path().join("token"), "token").unwrap();
-        fs::write(folder.path().join("kube-ca.crt"), authority().1).unwrap();
-        Self { folder, starts: 0 }
+        Self { folder: agent::folder(name), starts: 0 }
     }
 
     /// That `run` refuses the identity with one line that begins with the file and goes on with `problem`.

@@ -2,7 +2,7 @@
 
 use crate::doctor_lab::{Doctor, said};
 use crate::inbox_lab;
-use crate::lab::{BOUND, Changed, changed, queue};
+use crate::lab::{BOUND, Changed, changed, queue, with_crd_again, without_crd};
 use crate::rights::{IN_ITS_NAMESPACE, IN_THE_CLUSTER};
 use navin_test_support::{World, until};
 use serde_json::json;
@@ -117,14 +117,10 @@ fn a_cluster_without_the_crd_is_told_to_get_it() {
     let world = World::start_in(cluster, "doctor-crd", &json!({}));
     let agent = inbox_lab::agent(&world);
     let doctor = Doctor::of(&world, agent.inbox());
-    let crd = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/managedcomponents.platform.navin.ai";
-    let served = || cluster.admin().get(&world.namespace.components_path()).0 == 200;
-    assert_eq!(cluster.admin().delete(crd).0, 200);
-    until("the kind to be gone", BOUND, || (!served()).then_some(()));
+    let crd = without_crd(&world);
     let (message, advice) = doctor.only_wrong("CRD");
     assert!(message.contains("not served") && advice.contains("deploy/crd.yaml"), "{message} {advice}");
-    cluster.admin().apply_yaml(include_str!("../../deploy/crd.yaml"));
-    until("the kind to be back", BOUND, || served().then_some(()));
+    with_crd_again(&world, &crd);
 }
 
 #[test]

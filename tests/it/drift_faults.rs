@@ -2,7 +2,9 @@
 //! flood, nothing taken for "all deleted", and the repair when it is over. The public reports that some of
 //! these come from are named.
 
-use crate::lab::{BOUND, CRD, Changed, POD, applied, changed, live, patch, succeeded, until_spec};
+use crate::lab::{
+    BOUND, Changed, POD, applied, changed, live, patch, succeeded, until_spec, with_crd_again, without_crd,
+};
 use crate::webhook::Webhook;
 use crate::wired::{COMPONENTS, Wired, writes_component};
 use navin_test_support::{Call, Fate, Server, World, until};
@@ -132,19 +134,13 @@ fn when_the_crd_is_back_so_are_the_components() {
     let agent = world.agent(POD);
     let spec = json!({ "replicas": 2 });
     applied(&world, "ingress", &spec);
-    let admin = cluster.admin();
-    let (_, crd) = admin.get(CRD);
-    admin.delete(CRD);
-    let served = || admin.get(&world.namespace.components_path()).0 == 200;
-    until("the CRD to be gone", BOUND, || (admin.get(CRD).0 == 404 && !served()).then_some(()));
+    let crd = without_crd(&world);
     let report = until("the report to say that the components are unreadable", BOUND, || {
         let report = world.manager.cluster(world.cluster_id())["report"].clone();
         (report["components"] == Value::Null).then_some(report)
     });
     assert_eq!(report["counters"]["drift_repaired"], 0, "{report}");
-    let again = json!({ "apiVersion": crd["apiVersion"], "kind": crd["kind"],
-        "metadata": { "name": crd["metadata"]["name"] }, "spec": crd["spec"] });
-    admin.apply(&again);
+    with_crd_again(&world, &crd);
     until("the component to be there again", 3 * BOUND, || {
         (world.namespace.component("ingress")?["spec"] == spec).then_some(())
     });

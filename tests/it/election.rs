@@ -2,22 +2,12 @@
 //! public report about another program, named with it.
 
 use crate::lab::BOUND;
-use crate::wired::{LEASE, Wired, writes_lease};
+use crate::wired::{LEASE, LEASE_S, SLACK, TERM, Wired, writes_lease};
 use jiff::{SignedDuration, Timestamp};
 use navin_test_support::{Call, Exchange, Fate, Reply, until};
 use serde_json::{Value, json};
 use std::thread;
 use std::time::{Duration, Instant};
-
-/// The lease of all these, in seconds.
-const LEASE_S: u64 = 3;
-const TERM: Duration = Duration::from_secs(LEASE_S);
-/// What a loaded machine may add.
-const SLACK: Duration = Duration::from_secs(2);
-
-fn wired(name: &str) -> Wired {
-    Wired::start(name, &json!({ "lease_duration_s": LEASE_S }))
-}
 
 /// A Lease of somebody else, as given.
 fn foreign_lease(wired: &Wired, spec: &Value) -> Value {
@@ -48,7 +38,7 @@ fn micro(time: Timestamp) -> String {
 /// agentconnect-md/agentconnect#873: three digits of fraction, and no Lease was ever written.
 #[test]
 fn lease_times_are_written_with_six_digits_of_fraction() {
-    let wired = wired("six-digits");
+    let wired = Wired::short_lease("six-digits");
     let _replica = wired.replica("agent-a");
     let mut from = 0;
     for _ in 0..3 {
@@ -68,7 +58,7 @@ fn lease_times_are_written_with_six_digits_of_fraction() {
 /// The same report: each try was answered 400, and nothing said so but an endless log.
 #[test]
 fn a_server_that_refuses_every_write_of_the_lease_makes_nobody_leader_and_a_short_log() {
-    let wired = wired("refused-lease");
+    let wired = Wired::short_lease("refused-lease");
     wired.wire.rule(|call, reply| match reply {
         None if call.resource().contains("/leases") && call.method != "GET" => {
             Fate::answer(400, "BadRequest")
@@ -91,7 +81,7 @@ fn a_server_that_refuses_every_write_of_the_lease_makes_nobody_leader_and_a_shor
 /// kubernetes/client-go#448: an old time in the record is no sign of death while the record changes.
 #[test]
 fn a_lease_that_changes_is_left_alone_however_old_its_times_are() {
-    let wired = wired("old-times");
+    let wired = Wired::short_lease("old-times");
     let hour_ago = Timestamp::now() - SignedDuration::from_hours(1);
     let spec = |n: i64| {
         json!({ "holderIdentity": "somebody", "leaseDurationSeconds": LEASE_S, "leaseTransitions": 4,
@@ -119,7 +109,7 @@ fn a_lease_that_changes_is_left_alone_however_old_its_times_are() {
 /// The same report: a time of tomorrow keeps nobody out when the record does not change.
 #[test]
 fn a_lease_that_does_not_change_is_taken_after_one_term_however_new_its_times_are() {
-    let wired = wired("new-times");
+    let wired = Wired::short_lease("new-times");
     let hour_ahead = micro(Timestamp::now() + SignedDuration::from_hours(1));
     foreign_lease(
         &wired,
@@ -170,7 +160,7 @@ fn a_held_lease_with_absent_or_garbled_members_is_waited_for_one_whole_term() {
         for (what, change) in cases {
             let held = &held;
             scope.spawn(move || {
-                let wired = wired("garbled");
+                let wired = Wired::short_lease("garbled");
                 let version = foreign_lease(&wired, held)["metadata"]["resourceVersion"].clone();
                 wired.wire.rule(distort(change));
                 let _replica = wired.replica("agent-a");
@@ -201,7 +191,7 @@ fn a_lease_that_nobody_holds_is_taken_at_once() {
     thread::scope(|scope| {
         for (what, spec) in cases {
             scope.spawn(move || {
-                let wired = wired("unheld");
+                let wired = Wired::short_lease("unheld");
                 foreign_lease(&wired, &spec);
                 let _replica = wired.replica("agent-a");
                 let (seen, take) = take(&wired, BOUND);

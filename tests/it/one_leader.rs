@@ -1,20 +1,10 @@
 //! No two replicas act at once. Each scenario is a public report about another program, named with it.
 
 use crate::lab::{BOUND, outcome, queue, succeeded};
-use crate::wired::{COMPONENTS, LEASE, Replica, Wired, holder_in, writes_lease};
+use crate::wired::{COMPONENTS, LEASE, Replica, SLACK, TERM, Wired, holder_in, writes_lease};
 use navin_test_support::{Exchange, Fate, Gate, until};
 use serde_json::json;
 use std::time::Duration;
-
-/// The lease of all these, in seconds.
-const LEASE_S: u64 = 3;
-const TERM: Duration = Duration::from_secs(LEASE_S);
-/// What a loaded machine may add.
-const SLACK: Duration = Duration::from_secs(2);
-
-fn wired(name: &str) -> Wired {
-    Wired::start(name, &json!({ "lease_duration_s": LEASE_S }))
-}
 
 /// Two replicas, of which the first leads and the second has seen it.
 fn pair(wired: &Wired) -> [Replica; 2] {
@@ -28,7 +18,7 @@ fn pair(wired: &Wired) -> [Replica; 2] {
 /// cilium/cilium#42920, kubernetes/kubernetes#23731: after the deadline the rest of the leader went on acting.
 #[test]
 fn a_leader_that_cannot_reach_its_lease_has_stopped_before_another_begins() {
-    let wired = wired("hanging-lease");
+    let wired = Wired::short_lease("hanging-lease");
     let _replicas = pair(&wired);
     // Work all the time, so that whoever may act does.
     let mut number = 0;
@@ -83,7 +73,7 @@ fn a_leader_that_cannot_reach_its_lease_has_stopped_before_another_begins() {
 /// The one write that can carry no precondition: it lands when its sender is long dead.
 #[test]
 fn a_create_of_a_dead_leader_that_lands_after_a_newer_delete_is_removed() {
-    let wired = wired("late-create");
+    let wired = Wired::short_lease("late-create");
     let replicas = pair(&wired);
     let gate = Gate::new();
     let held = gate.clone();
@@ -114,7 +104,7 @@ fn a_create_of_a_dead_leader_that_lands_after_a_newer_delete_is_removed() {
 /// kubernetes/kubernetes#61151: two replicas of one name each saw their own Lease.
 #[test]
 fn replicas_of_one_name_are_told_apart_also_over_a_restart() {
-    let wired = wired("same-name");
+    let wired = Wired::short_lease("same-name");
     let same = [("POD_NAME", "same"), ("POD_UID", "")];
     let first = wired.replica_with("agent-a", &same);
     until("the first leader", BOUND, || wired.world.namespace.leader());

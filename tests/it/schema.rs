@@ -1,7 +1,9 @@
 //! Components of a CRD that is not free-form: defaults, refusals, and no CRD at all.
 
 use crate::gateway::Scripted;
-use crate::lab::{BOUND, CRD, Changed, POD, changed, live, succeeded, unsuccessful};
+use crate::lab::{
+    BOUND, CRD, Changed, POD, changed, live, succeeded, unsuccessful, with_crd_again, without_crd,
+};
 use navin_test_support::{Cluster, World, until};
 use serde_json::{Value, json};
 
@@ -74,18 +76,11 @@ fn without_the_crd_an_apply_fails_and_a_delete_has_nothing_to_do() {
     let (cluster, _turn) = changed(Changed::Schema);
     let world = World::start_in(cluster, "no-crd", &json!({}));
     let _agent = world.agent(POD);
-    let admin = cluster.admin();
-    let (_, crd) = admin.get(CRD);
-    admin.delete(CRD);
-    let served = || admin.get(&world.namespace.components_path()).0 == 200;
-    until("the CRD to be gone", BOUND, || (admin.get(CRD).0 == 404 && !served()).then_some(()));
+    let crd = without_crd(&world);
     let command = world.apply("ingress", &json!({ "replicas": 1 }), BOUND);
     let delete = world.delete("ingress", BOUND);
 
-    let again = json!({ "apiVersion": crd["apiVersion"], "kind": crd["kind"],
-        "metadata": { "name": crd["metadata"]["name"] }, "spec": crd["spec"] });
-    admin.apply(&again);
-    until("the CRD to be served again", BOUND, || served().then_some(()));
+    with_crd_again(&world, &crd);
     let after = world.apply("ingress", &json!({ "replicas": 1 }), BOUND);
 
     unsuccessful(&command, "failed", "kubernetes_refused");

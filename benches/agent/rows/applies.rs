@@ -1,13 +1,14 @@
 //! Two hundred components, one applied after the other, as fast as they come.
 
-use super::drift::component;
 use crate::Plan;
-use crate::lab::{BOUND, Lab, spec};
+use crate::lab::{BOUND, Lab, component, spec, things};
 use crate::measure::{children_cpu_ms, cpu_ms, thread_cpu_ms};
 use crate::operator::Operator;
 use crate::peers::Peer;
 use crate::raw::Raw;
 use crate::table::{Goal, Row, Sample};
+use crate::units::milliseconds;
+use navin_test_support::Namespace;
 use serde_json::json;
 use std::process::Command;
 use std::thread;
@@ -28,15 +29,16 @@ struct Took {
 
 pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     let [go, kube_rs] = &lab.peers;
-    let namespace = lab.cluster.namespace("applies").name;
+    let place = lab.cluster.namespace("applies");
+    let namespace = place.name.as_str();
     let (mut ours, mut limit, mut unlimited, mut theirs) = (vec![], vec![], vec![], vec![]);
     for _ in 0..plan.times(7) {
         ours.push(ours_once(lab));
-        limit.push(raw_once(lab, &namespace));
-        unlimited.push(peer_once(lab, go, &namespace, &["--qps=-1"]));
-        theirs.push(peer_once(lab, kube_rs, &namespace, &[]));
+        limit.push(raw_once(lab, &place));
+        unlimited.push(peer_once(lab, go, namespace, &["--qps=-1"]));
+        theirs.push(peer_once(lab, kube_rs, namespace, &[]));
     }
-    let default = (!plan.quick).then(|| peer_once(lab, go, &namespace, &[]));
+    let default = (!plan.quick).then(|| peer_once(lab, go, namespace, &[]));
     let row = |what: &str, part: fn(&Took) -> f64, goals: Vec<Goal>| {
         let sample = |took: &[Took]| Sample::of(took.iter().map(part));
         let mut peers =
@@ -77,7 +79,7 @@ fn ours_once(lab: &Lab) -> Took {
     let began = Instant::now();
     agent.process().resume();
     operator.wait(ids.last().expect("many"), LOOK);
-    let ms = began.elapsed().as_secs_f64() * 1e3;
+    let ms = milliseconds(began.elapsed());
     for id in &ids {
         operator.wait(id, LOOK);
     }
@@ -85,8 +87,8 @@ fn ours_once(lab: &Lab) -> Took {
 }
 
 /// The same objects, each answer waited for, and nothing else.
-fn raw_once(lab: &Lab, namespace: &str) -> Took {
-    let path = format!("/apis/platform.navin.ai/v1/namespaces/{namespace}/managedcomponents");
+fn raw_once(lab: &Lab, place: &Namespace) -> Took {
+    let (path, namespace) = (place.components_path(), place.name.as_str());
     let token = lab.cluster.service_account_token(namespace, "navin-cluster-agent");
     let mut raw = Raw::connect_to(lab.cluster.url(), lab.cluster.ca_pem(), &token);
     raw.call("GET", &format!("{path}/none"), "", b"");
@@ -98,7 +100,7 @@ fn raw_once(lab: &Lab, namespace: &str) -> Took {
         let (status, _) = raw.call("POST", &write, "application/json", body.as_bytes());
         assert_eq!(status, 201, "{path}");
     }
-    let ms = began.elapsed().as_secs_f64() * 1e3;
+    let ms = milliseconds(began.elapsed());
     let took = Took { ms, cpu_ms: thread_cpu_ms() - before };
     lab.admin().delete(&path);
     took
@@ -118,6 +120,6 @@ fn peer_once(lab: &Lab, peer: &Peer, namespace: &str, more: &[&str]) -> Took {
     let said = text.split_once("total_ms=").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
     let ms =
         said.unwrap_or_else(|| panic!("{}: {text}{}", peer.name, String::from_utf8_lossy(&output.stderr)));
-    lab.admin().delete(&format!("/apis/perf.example.com/v1/namespaces/{namespace}/things"));
+    lab.admin().delete(&things(namespace));
     Took { ms, cpu_ms }
 }

@@ -1,12 +1,12 @@
 //! One command: from the manager's queue to its receipt at the manager.
 
-use super::drift::component;
 use crate::Plan;
 use crate::audit::Call;
-use crate::lab::{BOUND, Lab, spec, who};
+use crate::lab::{BOUND, Lab, component, spec, who};
 use crate::operator::Operator;
 use crate::raw::Raw;
 use crate::table::{Goal, Row, Sample};
+use crate::units::milliseconds;
 use jiff::Timestamp;
 use navin_test_support::until;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
         thread::sleep(if least == Duration::MAX { Duration::ZERO } else { least.mul_f64(0.7) });
         operator.wait(&id, LOOK);
         least = least.min(began.elapsed());
-        began.elapsed().as_secs_f64() * 1e3
+        milliseconds(began.elapsed())
     };
     once(0);
     thread::sleep(PAUSE);
@@ -79,6 +79,7 @@ fn calls_of_one(lab: &Lab, who: &str, since: Timestamp) -> Vec<Call> {
 struct Bare {
     raw: Raw,
     namespace: String,
+    components: String,
     state: String,
     lease: String,
 }
@@ -101,13 +102,12 @@ impl Bare {
         ];
         assert!(made.iter().all(|(status, _)| *status == 201), "{made:?}");
         let (state, lease) = (namespace.state_path(), namespace.lease_path());
-        Self { raw, namespace: namespace.name, state, lease }
+        Self { raw, components: namespace.components_path(), namespace: namespace.name, state, lease }
     }
 
     /// `state` is written as it is now at the agent.
     fn run(&mut self, calls: &[Call], state: &Value, number: u32) -> f64 {
-        let components =
-            format!("/apis/platform.navin.ai/v1/namespaces/{}/managedcomponents", self.namespace);
+        let components = &self.components;
         let name = format!("one-{number:04}");
         let text = state["data"]["state.json"].as_str().expect("a state");
         let body = |turn: usize| {
@@ -133,6 +133,6 @@ impl Bare {
             let (status, answer) = self.raw.call(method, &path, JSON, body.as_bytes());
             assert!(status < 300 || status == 404, "{method} {path}: {}", String::from_utf8_lossy(&answer));
         }
-        began.elapsed().as_secs_f64() * 1e3
+        milliseconds(began.elapsed())
     }
 }

@@ -1,9 +1,11 @@
 //! What somebody changed by hand: until it is as it was approved.
 
 use crate::Plan;
-use crate::lab::{BOUND, Lab, apply, spec};
+use crate::lab::{BOUND, Lab, apply, component, things};
 use crate::raw::Raw;
 use crate::table::{Goal, Row, Sample};
+use crate::units::milliseconds;
+use navin_test_support::Namespace;
 use serde_json::{Value, json};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
@@ -16,9 +18,6 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// Longest life of a watch, in seconds: its thread ends with it.
 const WATCHED_S: u32 = 300;
 
-const THING: &str = "perf.example.com/v1/namespaces";
-const COMPONENT: &str = "platform.navin.ai/v1/namespaces";
-
 pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     let world = lab.world("drift", &json!({}));
     let agent = lab.ours(&world, "drift-0");
@@ -26,19 +25,19 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     for number in 0..KEPT {
         apply(&world, &name(number), number);
     }
-    let limit = lab.cluster.namespace("drift-limit").name;
+    let limit = lab.cluster.namespace("drift-limit");
     restore_at_once(lab, &limit);
     let mut running = vec![];
     let mut places = vec![
-        Place::watched(lab, &format!("/apis/{COMPONENT}/{}/managedcomponents", world.namespace.name)),
-        Place::watched(lab, &format!("/apis/{COMPONENT}/{limit}/managedcomponents")),
+        Place::watched(lab, &world.namespace.components_path()),
+        Place::watched(lab, &limit.components_path()),
     ];
     for peer in &lab.peers {
         let namespace = lab.cluster.namespace(&format!("drift-{}", peer.name)).name;
-        let replica = peer.start_in(&namespace, &lab.kubeconfig, &lab.folder, "drift", "drift", KEPT);
+        let replica = lab.theirs_in(&namespace, peer, "drift", "drift", KEPT);
         replica.wait("synced", BOUND);
         running.push(replica);
-        places.push(Place::watched(lab, &format!("/apis/{THING}/{namespace}/things")));
+        places.push(Place::watched(lab, &things(&namespace)));
     }
     let mut hand = Raw::connect(lab);
     let mut measured = vec![vec![]; places.len()];
@@ -125,10 +124,6 @@ impl Place {
     }
 }
 
-fn milliseconds(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e3
-}
-
 fn watch_of(path: &str) -> String {
     format!("{path}?watch=true&timeoutSeconds={WATCHED_S}")
 }
@@ -155,8 +150,8 @@ fn tell(to: &Sender<Seen>, line: &[u8], at: Instant) {
 }
 
 /// The bare limit: what is seen changed is written as it was, with nothing decoded, judged or asked.
-fn restore_at_once(lab: &Lab, namespace: &str) {
-    let path = format!("/apis/{COMPONENT}/{namespace}/managedcomponents");
+fn restore_at_once(lab: &Lab, place: &Namespace) {
+    let (path, namespace) = (place.components_path(), place.name.as_str());
     let token = lab.cluster.service_account_token(namespace, "navin-cluster-agent");
     let connect = || Raw::connect_to(lab.cluster.url(), lab.cluster.ca_pem(), &token);
     let (mut watch, mut write) = (connect(), connect());
@@ -183,27 +178,4 @@ fn restore_at_once(lab: &Lab, namespace: &str) {
         }
     };
     thread::spawn(move || follow(watch, restore));
-}
-
-/// A component as the agent writes it.
-pub(crate) fn component(namespace: &str, name: &str, number: u32, version: &str) -> String {
-    let mut object = json!({
-        "apiVersion": "platform.navin.ai/v1",
-        "kind": "ManagedComponent",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": { "app.kubernetes.io/managed-by": "navin-cluster-agent" },
-            "annotations": {
-                "platform.navin.ai/command-id": "00000000-0000-4000-8000-000000000000",
-                "platform.navin.ai/sequence": "1",
-                "platform.navin.ai/created": "1",
-            },
-        },
-        "spec": spec(number),
-    });
-    if !version.is_empty() {
-        object["metadata"]["resourceVersion"] = version.into();
-    }
-    object.to_string()
 }

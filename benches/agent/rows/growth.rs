@@ -5,6 +5,7 @@ use crate::lab::{BOUND, Lab, who};
 use crate::measure::cpu_ms;
 use crate::operator::Operator;
 use crate::table::{Row, Sample};
+use crate::units::{bytes, figure, kilobytes, milliseconds};
 use jiff::Timestamp;
 use navin_test_support::{Agent, Reading, World, until};
 use serde_json::json;
@@ -67,7 +68,7 @@ fn leader(lab: &Lab) -> (World, Agent, Operator) {
 fn kilobytes_of_state(world: &World) -> f64 {
     let state = world.cluster.admin().get(&world.namespace.state_path()).1;
     let text = state["data"]["state.json"].as_str().expect("a state");
-    f64::from(u32::try_from(text.len()).expect("at most a megabyte")) / 1e3
+    kilobytes(figure(text.len()))
 }
 
 /// Memory, CPU at rest, the first look at all of a new leader, the state.
@@ -83,7 +84,7 @@ fn components(lab: &Lab, size: u32, rest: Duration) -> Vec<Sample> {
     let before = cpu_ms(pid);
     thread::sleep(rest);
     let cpu = (cpu_ms(pid) - before) * 60.0 / rest.as_secs_f64();
-    let pss = f64::from(u32::try_from(Reading::of(pid).pss_kib).expect("not so much")) * 1.024;
+    let pss = kilobytes(bytes(figure(Reading::of(pid).pss_kib)));
     let state = kilobytes_of_state(&world);
     let since = Timestamp::now();
     agent.process().start_again();
@@ -95,7 +96,7 @@ fn components(lab: &Lab, size: u32, rest: Duration) -> Vec<Sample> {
         all.then_some(ends)
     });
     let (Some(first), Some(last)) = looked else { unreachable!("there is at least one component") };
-    let ms = last.duration_since(first).as_secs_f64() * 1e3;
+    let ms = milliseconds(last.duration_since(first).unsigned_abs());
     [pss, cpu, ms, state].map(Sample::one).into()
 }
 
@@ -113,7 +114,7 @@ fn records(lab: &Lab, size: u32) -> Vec<Sample> {
         let id = operator.apply("r-0000", &json!({ "m": number }));
         let began = Instant::now();
         operator.wait(&id, Duration::ZERO);
-        began.elapsed().as_secs_f64() * 1e3
+        milliseconds(began.elapsed())
     };
     let times = Sample::of((0..TIMES).map(one));
     vec![times, Sample::one(kilobytes_of_state(&world))]

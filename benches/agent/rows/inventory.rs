@@ -8,6 +8,7 @@ use crate::lab::{BOUND, Lab, who};
 use crate::measure::{cpu_ms, thread_cpu_ms};
 use crate::peers::Peer;
 use crate::table::{Goal, Row, Sample};
+use crate::units::{bytes, figure, mebibytes, milliseconds};
 use jiff::Timestamp;
 use navin_test_support::{Agent, Reading, World, until};
 use serde_json::json;
@@ -98,8 +99,7 @@ fn asked(world: &World) {
 }
 
 fn peak_mib(agent: &Agent) -> f64 {
-    let kib = Reading::of(agent.process().pid()).peak_kib;
-    f64::from(u32::try_from(kib).expect("less than 4 TiB")) / 1024.0
+    mebibytes(bytes(figure(Reading::of(agent.process().pid()).peak_kib)))
 }
 
 fn peer_list(big: &BigCluster, peer: &Peer, how: [&str; 2]) -> Taken {
@@ -109,12 +109,12 @@ fn peer_list(big: &BigCluster, peer: &Peer, how: [&str; 2]) -> Taken {
     let output = output.expect("a peer");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{}: {}", peer.name, String::from_utf8_lossy(&output.stderr));
-    let figure = |name: &str| {
+    let said = |name: &str| {
         let mut words = text.split_whitespace().filter_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         words.next().and_then(|word| word.parse::<f64>().ok()).expect("a figure")
     };
     let ms = lists_ms(&big.audit.of(&peer.who("list"), since));
-    Taken { ms, cpu_ms: figure("cpu_ms"), peak_mib: figure("vmhwm_kb") / 1024.0 }
+    Taken { ms, cpu_ms: said("cpu_ms"), peak_mib: mebibytes(bytes(said("vmhwm_kb"))) }
 }
 
 fn raw(big: &BigCluster) -> Taken {
@@ -149,5 +149,5 @@ fn lists_ms(calls: &[Call]) -> f64 {
     assert!(lists.iter().all(|call| call.status == 200), "{lists:?}");
     let first = lists.iter().map(|call| call.received).min().expect("a list");
     let last = lists.iter().map(|call| call.answered).max().expect("a list");
-    last.duration_since(first).as_secs_f64() * 1_000.0
+    milliseconds(last.duration_since(first).unsigned_abs())
 }

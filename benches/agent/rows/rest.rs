@@ -1,13 +1,16 @@
 //! What a leader and a standby take while nothing happens: memory, processor time, calls.
 
 use crate::Plan;
-use crate::lab::{BOUND, Lab, THINGS, apply, who};
+use crate::lab::{BOUND, DEFAULT, Lab, apply, things, who};
 use crate::measure::cpu_ms;
 use crate::table::{Goal, Row, Sample};
+use crate::units::{bytes, figure, megabytes};
 use jiff::Timestamp;
 use navin_test_support::{Agent, Process, Reading, World, until};
 use serde_json::json;
 use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -88,18 +91,31 @@ fn window(lab: &Lab, pairs: &[Pair]) -> Vec<[Used; 2]> {
             let calls = lab.audit.of(&pair.who[role], since);
             let calls = calls.iter().filter(|call| call.verb != "watch").count();
             Used {
-                rss: megabytes(memory.rss_kib),
-                pss: megabytes(memory.pss_kib),
+                rss: megabytes(bytes(figure(memory.rss_kib))),
+                pss: megabytes(bytes(figure(memory.pss_kib))),
                 cpu: cpu_ms(pid) - before[role],
-                calls: f64::from(u32::try_from(calls).expect("not so many")),
+                calls: figure(calls),
             }
         })
     };
     pairs.iter().zip(before).map(used).collect()
 }
 
-fn megabytes(kib: u64) -> f64 {
-    f64::from(u32::try_from(kib).expect("less than 4 TiB")) * 1024.0 / 1e6
+/// A folder in memory, as the heartbeat's is where the agent is deployed.
+struct InMemory(PathBuf);
+
+impl InMemory {
+    fn new(name: &str) -> Self {
+        let path = Path::new("/dev/shm").join(format!("navin-bench-{}-{name}", std::process::id()));
+        fs::create_dir(&path).expect("a folder in memory");
+        Self(path)
+    }
+}
+
+impl Drop for InMemory {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
 }
 
 /// A leader and a standby that keep the same number of objects.
@@ -109,7 +125,8 @@ struct Pair {
 }
 
 enum Running {
-    Ours([Agent; 2], #[expect(dead_code, reason = "its manager and its namespace live as long")] Box<World>),
+    #[expect(dead_code, reason = "the manager, the namespace and the folders live as long as the agents")]
+    Ours([Agent; 2], Box<World>, [InMemory; 2]),
     Theirs([crate::peers::Replica; 2]),
 }
 
@@ -117,22 +134,21 @@ impl Pair {
     /// With a watch, a poll at the gateway and an inbox.
     fn of_ours(lab: &Lab) -> Self {
         let world = lab.world("rest", &json!({}));
-        let replica = |pod: &str| {
+        let run_dirs = ["leader", "standby"].map(InMemory::new);
+        let replica = |pod: &str, run_dir: &InMemory| {
             let mut options = lab.options(&world, pod);
             options.inbox = Some(world.folder().join(format!("{pod}-inbox")));
-            let run_dir = world.folder().join(format!("{pod}-run"));
-            std::fs::create_dir_all(&run_dir).expect("a folder for the heartbeat, as it is deployed");
-            options.args = vec!["--run-dir".into(), run_dir.into()];
+            options.args = vec!["--run-dir".into(), run_dir.0.clone().into()];
             world.agent_with(options)
         };
-        let leader = replica("leader");
+        let leader = replica("leader", &run_dirs[0]);
         leader.wait_leads(&world.namespace, BOUND);
-        let standby = replica("standby");
+        let standby = replica("standby", &run_dirs[1]);
         for number in 0..COMPONENTS {
             apply(&world, &format!("want-{number:04}"), number);
         }
         let who = [who(&leader), who(&standby)];
-        Self { running: Running::Ours([leader, standby], Box::new(world)), who }
+        Self { running: Running::Ours([leader, standby], Box::new(world), run_dirs), who }
     }
 
     fn of_peer(lab: &Lab, number: usize) -> Self {
@@ -142,14 +158,16 @@ impl Pair {
         leader.wait("synced", BOUND);
         let standby = lab.theirs(peer, "standby", &lease, COMPONENTS);
         standby.wait("start", BOUND);
-        until("the things", BOUND, || (lab.admin().list(THINGS).len() >= COMPONENTS as usize).then_some(()));
+        until("the things", BOUND, || {
+            (lab.admin().list(&things(DEFAULT)).len() >= COMPONENTS as usize).then_some(())
+        });
         let who = [leader.who.clone(), standby.who.clone()];
         Self { running: Running::Theirs([leader, standby]), who }
     }
 
     fn process(&self, role: usize) -> &Process {
         match &self.running {
-            Running::Ours(agents, _) => agents[role].process(),
+            Running::Ours(agents, ..) => agents[role].process(),
             Running::Theirs(replicas) => &replicas[role].process,
         }
     }

@@ -3,6 +3,7 @@
 use crate::Plan;
 use crate::lab::Lab;
 use crate::table::{Goal, Row, Sample};
+use crate::units::{figure, megabytes};
 use navin_test_support::workspace_dir;
 use std::fs;
 use std::path::Path;
@@ -13,9 +14,9 @@ pub(crate) fn rows(lab: &Lab, _: &Plan) -> Vec<Row> {
     vec![
         Row {
             what: "binary, static and stripped: MB".into(),
-            ours: megabytes(&lab.agent),
-            peers: vec![(go.name, megabytes(&go.binary)), (kube_rs.name, megabytes(&kube_rs.binary))],
-            goals: vec![Goal::AtMost(limit("size_limit") / 1e6)],
+            ours: shipped(&lab.agent),
+            peers: vec![(go.name, shipped(&go.binary)), (kube_rs.name, shipped(&kube_rs.binary))],
+            goals: vec![Goal::AtMost(megabytes(limit("size_limit")))],
             published: "kured 48.9, Sveltos 56.7, Karmada 65.5, Fleet 73.6, argocd-agent 85.5, OCM work 90.7, \
                 OCM registration 95.2",
             ..Row::default()
@@ -53,9 +54,9 @@ fn limit(name: &str) -> f64 {
     value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in scripts/build-static"))
 }
 
-fn megabytes(file: &Path) -> Sample {
+fn shipped(file: &Path) -> Sample {
     let bytes = fs::metadata(file).expect("a program that was built").len();
-    Sample::one(f64::from(u32::try_from(bytes).expect("a program of less than 4 GiB")) / 1e6)
+    Sample::one(megabytes(figure(bytes)))
 }
 
 /// Different packages that a tool lists, one a line; the program itself is not counted.
@@ -71,5 +72,5 @@ fn counted(program: &str, arguments: &[&str]) -> Sample {
     let mut lines: Vec<&str> = text.lines().filter(package).collect();
     lines.sort_unstable();
     lines.dedup();
-    Sample::one(f64::from(u32::try_from(lines.len()).expect("not so many")))
+    Sample::one(figure(lines.len()))
 }

@@ -4,6 +4,7 @@ use crate::Plan;
 use crate::audit::Call;
 use crate::lab::{BOUND, Lab, who};
 use crate::table::{Goal, Row, Sample};
+use crate::units::milliseconds;
 use jiff::Timestamp;
 use navin_test_support::{Agent, World, until};
 use serde_json::json;
@@ -55,6 +56,6 @@ fn held(lab: &Lab, who: &str, started: Timestamp) -> f64 {
     let took = |call: &Call| call.resource == "leases" && call.writes() && call.succeeded();
     until("the Lease to be held", BOUND, || {
         let call = lab.audit.of(who, started).into_iter().find(took)?;
-        Some(call.answered.duration_since(started).as_secs_f64() * 1e3)
+        Some(milliseconds(call.answered.duration_since(started).unsigned_abs()))
     })
 }

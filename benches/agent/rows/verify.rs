@@ -5,6 +5,7 @@ use crate::Plan;
 use crate::lab::Lab;
 use crate::measure::thread_cpu_ms;
 use crate::table::{Goal, Row, Sample};
+use crate::units::figure;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use navin_cluster_agent::rules::config::Configuration;
@@ -126,7 +127,7 @@ impl Signed {
     }
 
     fn megabytes_a_second(&self, act: fn(&Self)) -> f64 {
-        f64::from(u32::try_from(self.wire.len()).expect("a small envelope")) / self.each_us(act)
+        figure(self.wire.len()) / self.each_us(act)
     }
 }
 

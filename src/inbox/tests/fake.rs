@@ -70,7 +70,7 @@ impl Folder for FakeFolder {
         files.reads.push(entry.name.clone());
         Ok(files.held.get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
     }
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, name: &str, bytes: &[u8], _: bool) -> io::Result<()> {
         if self.lock().read_only {
             return Err(io::ErrorKind::ReadOnlyFilesystem.into());
         }

@@ -38,7 +38,7 @@ const PLACE: u8 = b'0';
 /// Reads a page to its end, and adds its objects to `items`.
 pub(super) fn read<T>(
     mut source: impl BufRead,
-    decode: Decode<T>,
+    decode: Decode<'_, T>,
     items: &mut Vec<T>,
 ) -> Result<Metadata, PageError> {
     let (mut cursor, mut shell, mut object) = (Cursor::default(), Vec::new(), Vec::new());
@@ -179,7 +179,7 @@ mod tests {
         let mut items = Vec::new();
         let metadata = read(
             BufReader::with_capacity(piece, text.as_bytes()),
-            |object| serde_json::from_slice(object),
+            &|object| serde_json::from_slice(object),
             &mut items,
         )
         .ok()?;

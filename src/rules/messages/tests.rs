@@ -2,16 +2,12 @@
 
 use super::*;
 use crate::rules::names::parse_time;
+use crate::rules::vectors;
 use serde_json::json;
 
 fn stamp() -> Stamp {
-    Stamp {
-        tenant_id: Label::parse("acme").unwrap(),
-        cluster_id: Label::parse("prod-eu-1").unwrap(),
-        replica: "agent-0".into(),
-        source: Source::Inbox,
-        executed_at: parse_time("2026-11-30T12:00:00.75Z").unwrap(),
-    }
+    let executed_at = parse_time("2026-11-30T12:00:00.75Z").unwrap();
+    Stamp { executed_at, ..vectors::stamp(Source::Inbox) }
 }
 
 fn payload() -> Value {

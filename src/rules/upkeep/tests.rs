@@ -1,11 +1,11 @@
 //! What is restored, what is removed and what is left alone.
 
 use super::*;
-use crate::rules::envelope::{KeyRing, Verified, open_command};
-use crate::rules::messages::{Command, Receipt, Source, Stamp};
-use crate::rules::names::{CommandId, Label, Sequence, parse_time};
+use crate::rules::envelope::Verified;
+use crate::rules::messages::{Command, Receipt, Source};
+use crate::rules::names::{CommandId, Sequence};
 use crate::rules::state::{Effect, Mark};
-use crate::rules::vectors::{apply, delete, sign, test_pem};
+use crate::rules::vectors::{apply, delete, open, stamp};
 use serde_json::json;
 
 fn name() -> ComponentName {
@@ -20,11 +20,6 @@ fn wanted() -> Wanted {
     Wanted { spec: json!({ "replicas": 2 }).as_object().unwrap().clone(), author }
 }
 
-fn open(payload: &Value) -> Verified<Command> {
-    let ring = KeyRing::from_pem(&test_pem()).unwrap();
-    open_command(sign(payload).to_string().as_bytes(), &ring, 604_800).unwrap()
-}
-
 type End = fn(&Verified<Command>) -> Effect;
 
 /// A state in which each of `ended` was accepted and ended so.
@@ -32,15 +27,8 @@ fn state(ended: &[(Value, End)]) -> State {
     let mut state = State::new(1, "a");
     for (payload, effect) in ended {
         let command = open(payload);
-        let stamp = Stamp {
-            tenant_id: Label::parse("acme").unwrap(),
-            cluster_id: Label::parse("prod-eu-1").unwrap(),
-            replica: "a".into(),
-            source: Source::Gateway,
-            executed_at: parse_time("2026-11-30T12:00:00Z").unwrap(),
-        };
         state.accept(&command, Source::Gateway).unwrap();
-        let receipt = Receipt::succeeded(&stamp, command.value(), json!({}));
+        let receipt = Receipt::succeeded(&stamp(Source::Gateway), command.value(), json!({}));
         state.finish(&command.value().nonce, receipt, effect(&command)).unwrap();
     }
     state

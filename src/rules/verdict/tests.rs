@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rules::json::canonical;
-use crate::rules::messages::{Source, Stamp};
+use crate::rules::messages::Source;
 use crate::rules::names::{ComponentName, parse_time};
 use crate::rules::state::{Desired, Effect};
 use crate::rules::vectors::{self, apply, delete, sign, test_pem};
@@ -34,14 +34,7 @@ fn reason(verdict: &Verdict) -> &'static str {
 }
 
 fn receipt(command: &Command) -> Receipt {
-    let stamp = Stamp {
-        tenant_id: command.tenant_id.clone(),
-        cluster_id: command.target.clone(),
-        replica: "agent-0".into(),
-        source: Source::Gateway,
-        executed_at: parse_time(NOON).unwrap(),
-    };
-    Receipt::succeeded(&stamp, command, json!({}))
+    Receipt::succeeded(&vectors::stamp(Source::Gateway), command, json!({}))
 }
 
 /// A state in which an apply of `a` with this sequence has succeeded.

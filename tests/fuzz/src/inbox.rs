@@ -210,7 +210,7 @@ impl Folder for Held {
         Ok(self.lock().get(&entry.name).filter(|(found, _)| found == entry).map(|(_, bytes)| bytes.clone()))
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, name: &str, bytes: &[u8], _: bool) -> io::Result<()> {
         self.put(name, bytes);
         Ok(())
     }

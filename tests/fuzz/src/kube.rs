@@ -127,8 +127,13 @@ fn is_of(error: &KubeError, answer: &Answer) {
 /// A list, all of whose pages are here.
 fn pages(answers: &[Answer]) {
     let (kube, server) = client(answers, Arrival::InPieces(usize::MAX));
-    let listed = watch::list(&kube);
-    assert_eq!(listed, watch::list(&client(answers, Arrival::InPieces(1)).0), "it depends on the pieces");
+    let any = |_: &str| true;
+    let listed = watch::list(&kube, any);
+    assert_eq!(
+        listed,
+        watch::list(&client(answers, Arrival::InPieces(1)).0, any),
+        "it depends on the pieces"
+    );
     let Ok((items, _)) = listed else { return };
     let asked = server.requests();
     let used: Vec<&Answer> = answers.iter().cycle().take(asked.len()).collect();
@@ -148,9 +153,10 @@ fn pages(answers: &[Answer]) {
         assert_eq!((name.as_str(), uid.as_str()), (text("name"), text("uid")));
         assert_eq!(*generation, row["metadata"]["generation"].as_i64().unwrap_or_default());
         match status {
-            Status::Here(status) => assert_eq!(status, &row["status"]),
-            Status::Absent => assert!(row["status"].is_null()),
-            Status::TooLarge => {}
+            Some(Status::Here(status)) => assert_eq!(status, &row["status"]),
+            Some(Status::Absent) => assert!(row["status"].is_null()),
+            Some(Status::TooLarge) => {}
+            None => panic!("every status was wanted"),
         }
     }
 }
@@ -188,5 +194,8 @@ fn broken(answers: &[Answer], cut: usize) {
         Err(error) => is_of(&error, &cut_short[0]),
         Ok(object) => panic!("{object:?} of a body that broke off"),
     }
-    assert!(watch::list(&client(&cut_short, arrival).0).is_err(), "a list that broke off was taken");
+    assert!(
+        watch::list(&client(&cut_short, arrival).0, |_| true).is_err(),
+        "a list that broke off was taken"
+    );
 }

@@ -3,7 +3,7 @@
 use super::check;
 use super::point::{self, Fault, Operation, Point, Step, Trap};
 use crate::lab::queue;
-use crate::wired::{LEASE, REPORT, Replica, Wired, holder_in, state_in, writes_lease, writes_state};
+use crate::wired::{LEASE, LEASE_S, REPORT, Replica, Wired, holder_in, state_in, writes_lease, writes_state};
 use navin_test_support::Exchange;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// Longest wait for anything: the lease, a second delivery (15 s), and a loaded machine.
 const BOUND: Duration = Duration::from_mins(1);
-/// Short, so that the whole does not take long.
-const LEASE_S: u64 = 3;
 
 /// How an experiment went.
 pub(super) struct Outcome {

@@ -100,6 +100,27 @@ pub(crate) fn patch(world: &World, name: &str, change: &Value) -> Value {
     answer
 }
 
+/// Deletes the component's CRD, and all components with it; the CRD, to be applied again when it is not served any more.
+#[track_caller]
+pub(crate) fn without_crd(world: &World) -> Value {
+    let admin = world.cluster.admin();
+    let (_, crd) = admin.get(CRD);
+    assert_eq!(admin.delete(CRD).0, 200);
+    let gone = || admin.get(CRD).0 == 404 && admin.get(&world.namespace.components_path()).0 != 200;
+    until("the CRD to be gone", BOUND, || gone().then_some(()));
+    json!({ "apiVersion": crd["apiVersion"], "kind": crd["kind"],
+        "metadata": { "name": crd["metadata"]["name"] }, "spec": crd["spec"] })
+}
+
+/// Applies the CRD of [`without_crd`] again, until it is served.
+#[track_caller]
+pub(crate) fn with_crd_again(world: &World, crd: &Value) {
+    let admin = world.cluster.admin();
+    admin.apply(crd);
+    let served = || admin.get(&world.namespace.components_path()).0 == 200;
+    until("the CRD to be served again", BOUND, || served().then_some(()));
+}
+
 /// Makes a component that is being deleted, and that a finalizer holds until [`let_go`].
 #[track_caller]
 pub(crate) fn hold_in_deletion(world: &World, name: &str) {

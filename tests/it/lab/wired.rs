@@ -3,10 +3,17 @@
 
 use crate::signer::Signer;
 use navin_test_support::{Agent, AgentOptions, Exchange, Proxy, Server, Wire, World};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
+
+/// A short Lease, in seconds, for what waits for its end.
+pub(crate) const LEASE_S: u64 = 3;
+/// The same as a time.
+pub(crate) const TERM: Duration = Duration::from_secs(LEASE_S);
+/// What a loaded machine may add to it.
+pub(crate) const SLACK: Duration = Duration::from_secs(2);
 
 /// The world and its wire; no agent runs until [`Wired::replica`].
 pub(crate) struct Wired {
@@ -33,6 +40,11 @@ impl Wired {
     /// Sets it up; `overrides` as for [`World::start`].
     pub(crate) fn start(name: &str, overrides: &Value) -> Self {
         Self::over(World::start(name, overrides))
+    }
+
+    /// The same with a Lease of [`LEASE_S`].
+    pub(crate) fn short_lease(name: &str) -> Self {
+        Self::start(name, &json!({ "lease_duration_s": LEASE_S }))
     }
 
     /// The same over a world that was set up otherwise.

@@ -45,14 +45,19 @@ pub(crate) fn two_replicas(site: &Site) -> String {
     format!("on {}", Vec::from_iter(nodes).join(" and "))
 }
 
-/// The third block of the README's installation, with the image that was built for this.
+/// The third block of the README's installation.
 fn installation(site: &Site) -> [String; 4] {
-    let commands: [String; 4] = docs::commands(2).try_into().expect("four commands in the README");
-    let image = site.image("navin-cluster-agent");
-    commands.map(|line| line.replace("registry.example/navin-cluster-agent@sha256:…", &image))
+    with_image(site, 2).try_into().expect("four commands in the README")
 }
 
-/// From the manager's command line, waited for: the README's last block.
+/// A block of the README's commands, with the image that was built for this.
+fn with_image(site: &Site, block: usize) -> Vec<String> {
+    let image = site.image("navin-cluster-agent");
+    let named = |line: String| line.replace("registry.example/navin-cluster-agent@sha256:…", &image);
+    docs::commands(block).into_iter().map(named).collect()
+}
+
+/// From the manager's command line, waited for: the README's fourth block.
 pub(crate) fn apply_and_delete(site: &Site) -> String {
     let [show, apply, delete]: [String; 3] =
         docs::commands(3).try_into().expect("three commands in the README");
@@ -66,15 +71,15 @@ pub(crate) fn apply_and_delete(site: &Site) -> String {
     String::new()
 }
 
-/// As the README says, and with it goes what it says.
+/// By the README's last block; with it goes all that was applied, for the manager's import too.
 pub(crate) fn uninstalled(site: &Site) -> String {
-    let image = site.image("navin-cluster-agent");
-    site.sh(&format!("navin-manager manifests --image {image} | kubectl delete -f - --timeout=60s"));
-    let left = site.sh(
-        "kubectl get namespace,customresourcedefinition,clusterrole,clusterrolebinding -o name | grep -i navin || true",
-    );
-    let left: Vec<&str> = left.lines().filter(|line| !line.contains("navin-import")).collect();
-    assert!(left.is_empty(), "{left:?}");
+    let uninstall: [String; 2] = with_image(site, 4).try_into().expect("two commands in the README");
+    for line in uninstall {
+        site.sh(&line);
+    }
+    let kinds = "namespace,customresourcedefinition,clusterrole,clusterrolebinding,role,rolebinding";
+    let left = site.sh(&format!("kubectl get {kinds} --all-namespaces -o name | grep -i navin || true"));
+    assert_eq!(left, "");
     String::new()
 }
 

@@ -219,7 +219,7 @@ impl Folder for Volume {
         Ok(held.unreadable.is_none().then(|| held.bytes.iter().copied().take(limit).collect()))
     }
 
-    fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, name: &str, bytes: &[u8], _: bool) -> io::Result<()> {
         let began = self.pile.now.get();
         self.port.sleep(Duration::from_millis(self.port.random() % WRITE_MS));
         self.broken()?;

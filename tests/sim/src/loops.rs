@@ -124,16 +124,12 @@ fn until_ended(port: &Port, mut step: impl FnMut() -> Duration, news: impl Fn() 
     }
 }
 
-pub(crate) fn watch_on(mut watcher: Watcher, (port, permit): Shared) -> impl FnOnce() + Send {
+pub(crate) fn watch_on(mut watcher: Watcher, board: Arc<Board>, (port, _): Shared) -> impl FnOnce() + Send {
     move || {
-        while !port.dead() && !permit.closing() {
-            if permit.tenure(port.now()).is_none() {
-                watcher.not_leading();
-                port.wait(LONGEST_WAIT, || permit.closing() || permit.tenure(port.now()).is_some());
-                continue;
-            }
-            let pause = watcher.step();
-            port.sleep(pause);
+        let leads = || board.shown.lock().reign.is_some();
+        while !port.dead() {
+            let (led, pause) = (leads(), watcher.step());
+            port.wait(pause.min(LONGEST_WAIT), || leads() != led);
         }
     }
 }

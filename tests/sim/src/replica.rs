@@ -132,10 +132,10 @@ impl Replica {
             replica: pod.to_owned(),
             progress: reporter::Progress::default(),
         };
+        let shown = Arc::clone(&board);
         let watcher = Watcher {
             kube: kube(&look),
             clock: clock(&look),
-            permit: Arc::clone(&permit),
             leader: events.clone(),
             board: Arc::clone(&board),
             progress: watch::Progress::default(),
@@ -150,7 +150,7 @@ impl Replica {
             Thread::new(Arc::clone(&poll), poll_on(poller, contact, shared(&poll))),
             Thread::new(Arc::clone(&out), send_on(outbox, queue, shared(&out))),
             Thread::new(Arc::clone(&report), report_on(reporter, board, shared(&report))),
-            Thread::new(Arc::clone(&look), watch_on(watcher, shared(&look))),
+            Thread::new(Arc::clone(&look), watch_on(watcher, shown, shared(&look))),
             Thread::new(Arc::clone(&cry), cry_on(crier, notices, shared(&cry))),
             Thread::new(Arc::clone(&files), file_on(drop_box, desk, shared(&files))),
         ];

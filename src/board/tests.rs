@@ -1,0 +1,53 @@
+//! What is kept of what the watch sees.
+
+use super::*;
+use crate::http::{Http, HttpError, Request, Response};
+use crate::kube::{Kube, watch};
+use crate::rules::messages::Source;
+use crate::rules::state::{Desired, Effect};
+use crate::rules::vectors::{apply, open, stamp};
+use std::io::Cursor;
+
+/// Lists one component that was asked for, one whose command is being executed, and one of somebody else.
+struct Api;
+
+impl Http for Api {
+    fn send(&self, _: &Request) -> Result<Response, HttpError> {
+        let item = |name| json!({ "metadata": { "name": name, "uid": "u" }, "status": { "of": name } });
+        let items = ["begun", "foreign", "kept"].map(item);
+        let body = json!({ "metadata": { "resourceVersion": "1" }, "items": items }).to_string();
+        Ok(Response { status: 200, retry_after: None, date: None, body: Box::new(Cursor::new(body)) })
+    }
+}
+
+fn state() -> State {
+    let mut state = State::new(1, "a_1");
+    let (kept, begun) = (open(&apply("kept", 1, &json!({}))), open(&apply("begun", 2, &json!({}))));
+    for command in [&kept, &begun] {
+        state.accept(command, Source::Gateway).unwrap();
+    }
+    let receipt = Receipt::succeeded(&stamp(Source::Gateway), kept.value(), Value::Null);
+    let desired = Desired { envelope: kept.envelope().clone(), sequence: 1, uid: "u".into(), generation: 1 };
+    let applied = Effect::Applied(ComponentName::parse("kept").unwrap(), desired);
+    state.finish(&kept.value().nonce, receipt, applied).unwrap();
+    state
+}
+
+#[test]
+fn of_a_component_that_no_command_names_nothing_is_kept() {
+    let board = Board::default();
+    board.lead(Timestamp::UNIX_EPOCH, Duration::ZERO, Arc::new(state()));
+    let kube = Kube::new(Arc::new(Api), "navin-platform", Duration::from_secs(5));
+    let (all, _) = watch::list(&kube, |name| board.wants(name)).unwrap();
+    let seen: Vec<_> = all.iter().map(|(sighting, status)| (&*sighting.name, status.is_some())).collect();
+    assert_eq!(seen, [("begun", true), ("foreign", false), ("kept", true)], "the leader is told of all");
+    let foreign = all[1].0.clone();
+    let names = || board.live().as_ref().unwrap().keys().cloned().collect::<Vec<_>>();
+    board.listed(all);
+    assert_eq!(names(), ["begun", "kept"]);
+    board.stepped_down();
+    board.seen(foreign, Status::Here(json!({ "of": "foreign" })));
+    assert_eq!(names(), ["begun", "kept"]);
+    board.gone("begun");
+    assert_eq!(names(), ["kept"]);
+}
