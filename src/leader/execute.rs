@@ -190,9 +190,6 @@ fn end(world: &World, task: &mut Task, ending: Ending) {
     let (stamp, command) = (world.stamp(task.source), task.command.value());
     let receipt = match ending {
         Ending::Applied { result, .. } => Receipt::succeeded(&stamp, command, result),
-        Ending::Deleted { result, message } if message.is_empty() => {
-            Receipt::succeeded(&stamp, command, result)
-        }
         Ending::Deleted { result, message } => {
             Receipt::succeeded(&stamp, command, result).with_message(&message)
         }
@@ -229,8 +226,8 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     reign.store.commit(world, &reign.tenure, next)?;
     world.board.publish(reign.store.shared());
     for task in &reign.tasks {
-        if let Some(ended) = &task.ended {
-            reign.keeper.ended(world, reign.store.state(), &ended.effect, task.name());
+        if let (Some(ended), Some(name)) = (&task.ended, task.name()) {
+            reign.keeper.ended(world, reign.store.state(), &ended.effect, name);
         }
     }
     reign.tasks.retain(|task| task.ended.is_none());

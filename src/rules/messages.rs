@@ -137,7 +137,7 @@ impl Operation {
         let read = match command.operation.as_str() {
             "managedcomponent.apply" => read_apply(arguments),
             "managedcomponent.delete" => read_delete(arguments),
-            "inventory.report" => read_report(arguments),
+            "inventory.report" => arguments.end().map(|()| Self::InventoryReport),
             _ => {
                 let message = "payload.operation: expected managedcomponent.apply, managedcomponent.delete or inventory.report";
                 return Err(Refusal::of(command, Reason::UnknownOperation, message));
@@ -197,11 +197,6 @@ fn read_delete(mut members: Members<'_>) -> Result<Operation, FormError> {
     let name = read_name(&mut members)?;
     members.end()?;
     Ok(Operation::Delete { name })
-}
-
-fn read_report(members: Members<'_>) -> Result<Operation, FormError> {
-    members.end()?;
-    Ok(Operation::InventoryReport)
 }
 
 fn read_name(members: &mut Members<'_>) -> Result<ComponentName, FormError> {

@@ -9,7 +9,6 @@ use crate::rules::envelope::Verified;
 use crate::rules::json::length;
 use crate::rules::messages::{Command, Operation, Source};
 use crate::rules::names::ComponentName;
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::iter::once;
 
@@ -113,10 +112,7 @@ impl State {
 impl Record {
     pub(super) fn measure(&mut self) {
         self.bytes = length(self);
-        let operation = match &self.phase {
-            Phase::Accepted { envelope } => operation_of(envelope),
-            Phase::Done { .. } => None,
-        };
+        let operation = operation_of(&self.phase);
         self.brings_spec = operation.as_ref().is_some_and(Operation::brings_spec);
         self.name = operation.as_ref().and_then(Operation::name).cloned();
     }
@@ -128,8 +124,9 @@ impl Component {
     }
 }
 
-/// What an envelope asks for, verified or not.
-fn operation_of(envelope: &Value) -> Option<Operation> {
+/// What is asked for by what is accepted, verified or not.
+fn operation_of(phase: &Phase) -> Option<Operation> {
+    let Phase::Accepted { envelope } = phase else { return None };
     let command = Command::from_payload(envelope.get("payload")?, None).ok()?;
     Operation::of(&command).ok()
 }
