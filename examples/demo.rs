@@ -80,7 +80,7 @@ impl Demo {
         let outcome = world.manager.execute(cluster, "inventory.report", &json!({}), BOUND);
         assert_eq!(outcome["status"], "succeeded", "{outcome}");
         let inventory = until("the inventory at the manager", BOUND, || world.manager.inventory(cluster));
-        let inventory = inventory.get("inventory").unwrap_or(&inventory);
+        let inventory = &inventory["inventory"];
         let names: Vec<&Value> =
             inventory["namespaces"]["items"].as_array().into_iter().flatten().map(|n| &n["name"]).collect();
         assert!(names.iter().any(|name| *name == "kube-system"), "{inventory}");

@@ -225,9 +225,7 @@ impl Lane {
     fn command(&mut self) -> String {
         self.components += 1;
         let arguments = json!({ "name": format!("c{}", self.components), "spec": { "replicas": 2 } });
-        let queued =
-            self.world.manager.command(self.world.cluster_id(), "managedcomponent.apply", &arguments);
-        queued["command_id"].as_str().expect("a command_id").to_owned()
+        self.world.manager.command(self.world.cluster_id(), "managedcomponent.apply", &arguments)
     }
 
     fn outcome(&self, command_id: &str) -> Value {

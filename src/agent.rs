@@ -114,7 +114,7 @@ fn run_by(clock: Arc<dyn Clock>, options: &Options) -> Result<Exit, Fatal> {
     await_end(&woken, &parts.permit, &parts.events)
 }
 
-/// The leader thread: takes events one by one, then does what is due.
+/// The leader thread: takes events one by one, then does what is due. The simulation's is in `tests/sim/src/loops.rs`.
 fn lead(mut leader: Leader, events: &Receiver<Event>, permit: &Permit, pulse: &Pulse) {
     let mut pause = Duration::ZERO;
     while !permit.closing() {

@@ -24,7 +24,7 @@ const LOOK: Duration = Duration::from_millis(1_500);
 /// Into how many pauses a term is cut after calls that failed: several tries fit into what is left of it.
 const RETRIES: u32 = 15;
 /// How long the release waits for the leader thread to end.
-const RELEASE_WAIT: Duration = Duration::from_secs(4);
+pub const RELEASE_WAIT: Duration = Duration::from_secs(4);
 
 /// What is held, and the Lease as our last write left it.
 struct Held {
@@ -77,6 +77,7 @@ impl Elector {
     }
 
     /// The thread: until the process is ending, then the release.
+    /// The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         loop {
             let pause = self.step();

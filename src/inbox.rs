@@ -122,7 +122,7 @@ impl Inbox {
         }
     }
 
-    /// The thread: until the process ends.
+    /// The thread: until the process ends. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         let mut watch = self.folder.path().map(|path| Watch::new(path, Arc::clone(&self.desk)));
         loop {

@@ -131,7 +131,7 @@ impl Crier {
         }
     }
 
-    /// The thread: posts for ever.
+    /// The thread: posts for ever. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         loop {
             let pause = self.step();

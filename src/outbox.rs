@@ -140,7 +140,7 @@ impl Outbox {
         Self { queue, gateway, clock, leader, not_before: Duration::ZERO, backoff: Backoff::default() }
     }
 
-    /// The thread: sends for ever.
+    /// The thread: sends for ever. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         loop {
             let pause = self.step();

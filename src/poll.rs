@@ -26,6 +26,8 @@ const BURST: Duration = Duration::from_millis(800);
 pub enum Polled {
     /// Nothing to hand over: how long to pause before the next poll.
     Pause(Duration),
+    /// It failed: a pause of this, and of that much more unless the gateway answers somebody meanwhile.
+    Failed(Duration, Duration),
     /// For the leader; nothing more is fetched before it has taken these.
     Commands(Vec<Vec<u8>>),
 }
@@ -51,7 +53,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// The thread: polls until the process ends.
+    /// The thread: polls until the process ends. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         while !self.permit.closing() {
             if self.permit.tenure(self.clock.monotonic()).is_none() {
@@ -60,12 +62,11 @@ impl Poller {
             }
             let sent = self.clock.monotonic();
             match self.step() {
-                Polled::Pause(pause) if self.backoff.failures() > 0 => {
-                    self.clock.sleep(LEAST.min(pause));
+                Polled::Failed(least, more) => {
+                    self.clock.sleep(least);
                     // Where a receipt or report got through, commands do too.
-                    self.gateway.contact.await_answer(sent, pause.saturating_sub(LEAST));
+                    self.gateway.contact.await_answer(sent, more);
                 }
-                Polled::Pause(pause) if pause.is_zero() => {}
                 Polled::Pause(pause) => self.clock.sleep(pause),
                 Polled::Commands(envelopes) => self.hand_over(envelopes),
             }
@@ -106,7 +107,8 @@ impl Poller {
                     self.backoff = Backoff::default();
                     return Polled::Pause(told);
                 }
-                Polled::Pause(self.backoff.next(self.clock.random()))
+                let pause = self.backoff.next(self.clock.random());
+                Polled::Failed(LEAST.min(pause), pause.saturating_sub(LEAST))
             }
         }
     }
@@ -153,6 +155,7 @@ mod tests {
             match poller.step() {
                 Polled::Commands(envelopes) => commands += envelopes.len(),
                 Polled::Pause(pause) => clock.sleep(pause),
+                Polled::Failed(..) => panic!("each is answered"),
             }
             steps += 1;
             assert!(steps <= 110, "a step every moment");

@@ -79,7 +79,7 @@ pub struct Progress {
 }
 
 impl Reporter {
-    /// The thread: reports for ever.
+    /// The thread: reports for ever. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         loop {
             let pause = self.step();

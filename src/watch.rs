@@ -66,7 +66,7 @@ pub struct Progress {
 }
 
 impl Watcher {
-    /// The thread: watches for ever.
+    /// The thread: watches for ever. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         loop {
             let (led, pause) = (self.leads(), self.step());

@@ -7,9 +7,6 @@ use std::process::{Command, ExitCode};
 
 /// Instructions for judging one envelope of 2 kB: those of 2026-11-30, and a tenth more.
 const VERIFY_INSTRUCTIONS: f64 = 1_932_000.0;
-/// Peak memory of the process that takes the inventory of this many nodes, in MiB.
-const INVENTORY_MIB: f64 = 16.0;
-const INVENTORY_NODES: u32 = 5_000;
 
 /// How often the envelope is judged in the shorter of two runs.
 const TIMES: u32 = 200;
@@ -19,9 +16,9 @@ pub(crate) fn run() -> ExitCode {
     let mut held = Held(true);
     held.at_most("instructions to verify an envelope of 2 kB", instructions(), VERIFY_INSTRUCTIONS, "");
     let lab = Lab::start_alone();
-    let big = BigCluster::start(INVENTORY_NODES);
-    let what = format!("MiB at the peak of an inventory of {INVENTORY_NODES} nodes");
-    held.at_most(&what, inventory::ours(&lab, &big).peak_mib, INVENTORY_MIB, "");
+    let big = BigCluster::start(inventory::NODES);
+    let what = format!("MiB at the peak of an inventory of {} nodes", inventory::NODES);
+    held.at_most(&what, inventory::ours(&lab, &big).peak_mib, inventory::MOST_MIB, "");
     drop(big);
     let roles = ["leader", "standby"].into_iter().zip(rest::MOST_CALLS);
     for ((role, most), (calls, kinds)) in roles.zip(rest::calls_of_ours(&lab)) {

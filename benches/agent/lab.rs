@@ -3,7 +3,8 @@
 use crate::audit::Audit;
 use crate::peers::{self, Peer, Replica};
 use navin_test_support::{
-    Agent, AgentOptions, Api, Cluster, RunFolder, World, say, target_dir, until, workspace_dir,
+    Agent, AgentOptions, Api, Cluster, RunFolder, World, other_agent, say, target_dir, until, without_cargo,
+    workspace_dir,
 };
 use serde_json::{Value, json};
 use std::fs;
@@ -162,12 +163,12 @@ pub(crate) fn component(namespace: &str, name: &str, number: u32, version: &str)
 }
 
 fn build_agent() -> PathBuf {
-    if let Some(other) = std::env::var_os("NAVIN_TEST_AGENT") {
-        return other.into();
+    if let Some(other) = other_agent() {
+        return other;
     }
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     say("building the agent as it is released (scripts/build-static)");
-    let output = Command::new(workspace_dir().join("scripts/build-static"))
+    let output = without_cargo(&mut Command::new(workspace_dir().join("scripts/build-static")))
         .arg(&triple)
         .env("CARGO_TARGET_DIR", target_dir())
         .output()

@@ -3,7 +3,7 @@
 //! Each elects a leader by a Lease, applies a number of `things.perf.example.com` server-side, watches them
 //! and restores what is changed by hand; neither has a gateway, signatures or durable state.
 
-use navin_test_support::{Launch, Process, RunFolder, say, target_dir, until, workspace_dir};
+use navin_test_support::{Launch, Process, RunFolder, say, target_dir, until, without_cargo, workspace_dir};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -52,14 +52,7 @@ pub(crate) fn build() -> [Peer; 2] {
     built(command, "client-go");
     let triple = format!("{}-unknown-linux-musl", std::env::consts::ARCH);
     let mut command = Command::new("cargo");
-    command.env("CC_x86_64_unknown_linux_musl", "musl-gcc");
-    // What Cargo tells this process about its package would have build scripts run again.
-    for (name, _) in std::env::vars_os() {
-        let told = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_", "CARGO_PRIMARY_"];
-        if name.to_str().is_some_and(|name| told.iter().any(|prefix| name.starts_with(prefix))) {
-            command.env_remove(name);
-        }
-    }
+    without_cargo(&mut command).env("CC_x86_64_unknown_linux_musl", "musl-gcc");
     command.args(["build", "--quiet", "--locked", "--release", "--target", &triple, "--manifest-path"]);
     command.arg(sources.join("kube-rs/Cargo.toml")).arg("--target-dir").arg(target.join("kube-rs"));
     built(command, "kube-rs");

@@ -127,9 +127,7 @@ impl Lane {
     /// Queues an apply; its `command_id`.
     pub(crate) fn queue(&self, name: &str, spec: &Value) -> String {
         let arguments = json!({ "name": name, "spec": spec });
-        let queued =
-            self.world.manager.command(self.world.cluster_id(), "managedcomponent.apply", &arguments);
-        queued["command_id"].as_str().expect("a command_id").to_owned()
+        self.world.manager.command(self.world.cluster_id(), "managedcomponent.apply", &arguments)
     }
 
     /// Changes a component by hand: one after another.

@@ -31,11 +31,11 @@ pub(crate) fn queue(world: &World, number: u64, valid_for_s: Option<u64>) -> Que
         ("managedcomponent.apply", arguments, Some((name, Some(spec))))
     };
     let (manager, cluster) = (&world.manager, world.cluster_id());
-    let queued = match valid_for_s {
+    let command_id = match valid_for_s {
         Some(seconds) => manager.command_valid_for(cluster, operation, &arguments, seconds),
         None => manager.command(cluster, operation, &arguments),
     };
-    Queued { command_id: queued["command_id"].as_str().expect("a command_id").to_owned(), about }
+    Queued { command_id, about }
 }
 
 /// The replica that holds the Lease and has written the state.

@@ -45,7 +45,7 @@ pub fn cluster_uid(kube: &Kube) -> Option<String> {
 fn document(kube: &Kube, path: &str) -> Value {
     match kube.get(path) {
         Ok(object) => object.0,
-        Err(e) => json!({ "state": sort(&e) }),
+        Err(e) => json!({ "state": state_of(&e) }),
     }
 }
 
@@ -60,7 +60,7 @@ fn api_groups(kube: &Kube) -> Value {
 }
 
 /// A list's state for an error: `forbidden`, `absent` or `incomplete`.
-fn sort(error: &KubeError) -> &'static str {
+fn state_of(error: &KubeError) -> &'static str {
     match error {
         KubeError::Refused { status: 403, .. } => "forbidden",
         KubeError::NotFound(_) => "absent",
@@ -82,7 +82,7 @@ fn kind(kube: &Kube, path: &str, row: Told) -> (&'static str, Vec<Box<RawValue>>
         }
         Err(error) => {
             let state = match &error {
-                ListError::Kube(error) => sort(error),
+                ListError::Kube(error) => state_of(error),
                 ListError::PageTooLarge | ListError::TooLarge => "too_large",
                 ListError::Incomplete(_) => "incomplete",
             };

@@ -9,8 +9,8 @@ use crate::kube::components;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::Write;
 use crate::rules::envelope::Verified;
-use crate::rules::execution::{Ending, Execution, Failure, Step, TimeLimit};
-use crate::rules::messages::{Command, Reason, Receipt, Source};
+use crate::rules::execution::{Aim, Ending, Execution, Failure, Step, TimeLimit};
+use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
 use crate::rules::report::Inventory;
 use crate::rules::state::Effect;
@@ -24,6 +24,7 @@ const NOT_IN_TIME: &str = "the inventory could not be read in time";
 /// One accepted command.
 pub(super) struct Task {
     command: Verified<Command>,
+    name: Option<ComponentName>,
     source: Source,
     kind: Kind,
     due: Duration,
@@ -50,11 +51,17 @@ struct Ended {
 impl Task {
     pub(super) fn new(accepted: Accepted, source: Source, now: Duration, recovered: bool) -> Self {
         let (command, operation) = accepted.into_parts();
-        let kind = match Execution::new(operation, command.value(), now, recovered) {
-            Some(execution) => Kind::Component(Box::new(execution)),
-            None => Kind::Inventory { limit: TimeLimit::new(command.value(), now, recovered), asked: None },
+        let name = operation.name().cloned();
+        let written =
+            |name, aim| Kind::Component(Box::new(Execution::new(name, aim, command.value(), now, recovered)));
+        let kind = match operation {
+            Operation::Apply { name, spec } => written(name, Aim::Apply(spec)),
+            Operation::Delete { name } => written(name, Aim::Delete),
+            Operation::InventoryReport => {
+                Kind::Inventory { limit: TimeLimit::new(command.value(), now, recovered), asked: None }
+            }
         };
-        Self { command, source, kind, due: now, backoff: Backoff::default(), ended: None }
+        Self { command, name, source, kind, due: now, backoff: Backoff::default(), ended: None }
     }
 
     /// See [`Execution::note_kept`].
@@ -66,10 +73,7 @@ impl Task {
 
     /// The component that it writes.
     pub(super) fn name(&self) -> Option<&ComponentName> {
-        match &self.kind {
-            Kind::Component(execution) => Some(execution.name()),
-            Kind::Inventory { .. } => None,
-        }
+        self.name.as_ref()
     }
 
     /// When to go on with it.
@@ -188,9 +192,6 @@ fn end(world: &World, task: &mut Task, ending: Ending) {
     let (stamp, command) = (world.stamp(task.source), task.command.value());
     let receipt = match ending {
         Ending::Applied { result, .. } => Receipt::succeeded(&stamp, command, result),
-        Ending::Deleted { result, message } if message.is_empty() => {
-            Receipt::succeeded(&stamp, command, result)
-        }
         Ending::Deleted { result, message } => {
             Receipt::succeeded(&stamp, command, result).with_message(&message)
         }
@@ -227,8 +228,8 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     reign.store.commit(world, &reign.tenure, next)?;
     world.board.publish(reign.store.shared());
     for task in &reign.tasks {
-        if let Some(ended) = &task.ended {
-            reign.keeper.ended(world, reign.store.state(), &ended.effect, task.name());
+        if let (Some(ended), Some(name)) = (&task.ended, task.name()) {
+            reign.keeper.ended(world, reign.store.state(), &ended.effect, name);
         }
     }
     reign.tasks.retain(|task| task.ended.is_none());

@@ -55,14 +55,7 @@ impl Keeper {
     }
 
     /// Takes note of a command's end.
-    pub(super) fn ended(
-        &mut self,
-        world: &World,
-        state: &State,
-        effect: &Effect,
-        name: Option<&ComponentName>,
-    ) {
-        let Some(name) = name else { return };
+    pub(super) fn ended(&mut self, world: &World, state: &State, effect: &Effect, name: &ComponentName) {
         if state.component(name).is_none() {
             self.0.remove(name);
             return;

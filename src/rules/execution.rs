@@ -7,7 +7,7 @@
 use super::component::{self, Author, Write};
 use super::envelope::Verified;
 use super::kubernetes::{KubeError, Object};
-use super::messages::{Command, Operation, Reason};
+use super::messages::{Command, Reason};
 use super::names::ComponentName;
 use super::state::{Desired, Effect, Mark};
 use jiff::Timestamp;
@@ -91,12 +91,21 @@ impl Ending {
     }
 }
 
-/// An apply or a delete that was accepted.
+/// What a command wants of its component.
+#[derive(Clone, Debug)]
+pub enum Aim {
+    /// That it stands with this spec.
+    Apply(Map<String, Value>),
+    /// That it is gone.
+    Delete,
+}
+
+/// An accepted command that writes a component.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each by itself is what an answer or a reading said")]
 pub struct Execution {
     name: ComponentName,
-    spec: Option<Map<String, Value>>,
+    aim: Aim,
     author: Author,
     limit: TimeLimit,
     unanswered: bool,
@@ -111,19 +120,13 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Begins at `began` (monotonic); `recovered` where a former leader may have begun it before us. None
-    /// for an operation that writes no component.
+    /// Begins at `began` (monotonic); `recovered` where a former leader may have begun it before us.
     #[must_use]
-    pub fn new(operation: Operation, command: &Command, began: Duration, recovered: bool) -> Option<Self> {
-        let (name, spec) = match operation {
-            Operation::Apply { name, spec } => (name, Some(spec)),
-            Operation::Delete { name } => (name, None),
-            Operation::InventoryReport => return None,
-        };
-        Some(Self {
+    pub fn new(name: ComponentName, aim: Aim, command: &Command, began: Duration, recovered: bool) -> Self {
+        Self {
             name,
-            lost_create: recovered && spec.is_some(),
-            spec,
+            lost_create: recovered && matches!(aim, Aim::Apply(_)),
+            aim,
             author: Author::of(command),
             limit: TimeLimit::new(command, began, recovered),
             unanswered: recovered,
@@ -133,7 +136,7 @@ impl Execution {
             trouble: String::new(),
             conflicts: 0,
             failing: None,
-        })
+        }
     }
 
     /// The component was kept until now: where a former leader began, and nothing is there, that was deleted.
@@ -150,9 +153,9 @@ impl Execution {
     /// What to do, given a fresh reading of the component.
     pub fn next(&mut self, live: Option<&Object>, namespace: &str, now: Timestamp, at: Duration) -> Step {
         self.watch_time(now, at);
-        match self.spec.clone() {
-            Some(spec) => self.next_apply(live, &spec, namespace),
-            None => self.next_delete(live, at),
+        match self.aim.clone() {
+            Aim::Apply(spec) => self.next_apply(live, &spec, namespace),
+            Aim::Delete => self.next_delete(live, at),
         }
     }
 

@@ -137,7 +137,7 @@ impl Operation {
         let read = match command.operation.as_str() {
             "managedcomponent.apply" => read_apply(arguments),
             "managedcomponent.delete" => read_delete(arguments),
-            "inventory.report" => read_report(arguments),
+            "inventory.report" => arguments.end().map(|()| Self::InventoryReport),
             _ => {
                 let message = "payload.operation: expected managedcomponent.apply, managedcomponent.delete or inventory.report";
                 return Err(Refusal::of(command, Reason::UnknownOperation, message));
@@ -155,12 +155,21 @@ impl Operation {
         }
     }
 
-    /// The component that it is about.
+    /// The component that it writes: while it is under way no other of that name is begun, and none is repaired.
     #[must_use]
     pub fn name(&self) -> Option<&ComponentName> {
         match self {
             Self::Apply { name, .. } | Self::Delete { name } => Some(name),
             Self::InventoryReport => None,
+        }
+    }
+
+    /// Whether it brings a spec, which is kept once it has succeeded.
+    #[must_use]
+    pub fn brings_spec(&self) -> bool {
+        match self {
+            Self::Apply { .. } => true,
+            Self::Delete { .. } | Self::InventoryReport => false,
         }
     }
 }
@@ -188,11 +197,6 @@ fn read_delete(mut members: Members<'_>) -> Result<Operation, FormError> {
     let name = read_name(&mut members)?;
     members.end()?;
     Ok(Operation::Delete { name })
-}
-
-fn read_report(members: Members<'_>) -> Result<Operation, FormError> {
-    members.end()?;
-    Ok(Operation::InventoryReport)
 }
 
 fn read_name(members: &mut Members<'_>) -> Result<ComponentName, FormError> {

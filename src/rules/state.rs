@@ -5,7 +5,7 @@
 //! nothing else is dropped, and what would not fit is not accepted.
 
 use super::json::{self, JsonError};
-use super::messages::{Command, Receipt, Source};
+use super::messages::{Receipt, Source};
 use super::names::{CommandId, ComponentName, Nonce, Sequence, time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -63,6 +63,12 @@ pub struct Record {
     /// Its length as JSON.
     #[serde(skip)]
     bytes: usize,
+    /// The component that it writes, while it is accepted.
+    #[serde(skip)]
+    name: Option<ComponentName>,
+    /// Whether it brings a spec, while it is accepted.
+    #[serde(skip)]
+    brings_spec: bool,
 }
 
 /// How far a recorded command is.
@@ -247,8 +253,7 @@ impl State {
     /// The accepted command of a component name: of one name there is at most one.
     #[must_use]
     pub fn busy(&self, name: &ComponentName) -> Option<&Nonce> {
-        let named = |envelope| component_of(envelope) == Some(name.as_str());
-        self.accepted().find(|(_, _, envelope)| named(envelope)).map(|(nonce, _, _)| nonce)
+        self.commands.iter().find(|(_, record)| record.name.as_ref() == Some(name)).map(|(nonce, _)| nonce)
     }
 
     /// What is known of a component name.
@@ -281,14 +286,4 @@ impl State {
             desired: self.components.values().filter(|component| component.desired.is_some()).count(),
         }
     }
-}
-
-/// The component name in an envelope of an apply or a delete.
-fn component_of(envelope: &Value) -> Option<&str> {
-    envelope.get("payload")?.get("arguments")?.get("name")?.as_str()
-}
-
-/// The component that a command names, whatever its operation.
-fn named(command: &Command) -> Option<ComponentName> {
-    ComponentName::parse(command.arguments.get("name")?.as_str()?)
 }

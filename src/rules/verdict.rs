@@ -193,12 +193,12 @@ fn admit(command: Verified<Command>, operation: Operation, state: &State, link: 
     if operation.name().is_some_and(|name| state.busy(name).is_some()) {
         return Verdict::Later(Why::NameBusy);
     }
-    if state.too_large(&command) {
+    if state.too_large(&command, &operation) {
         let message = format!("the desired state would exceed {} KiB", DESIRED_LIMIT.div_euclid(1024));
         let refusal = Refusal::of(command.value(), Reason::TooLarge, &message);
         return recorded(refusal, command, state);
     }
-    if state.fits(&command) {
+    if state.fits(&command, &operation) {
         Verdict::Run(Box::new(Accepted { command, operation }))
     } else {
         Verdict::Later(Why::Full)

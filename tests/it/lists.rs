@@ -30,10 +30,9 @@ fn nodes(wired: &Wired) -> Value {
     let revision = outcome["receipt"]["result"]["revision"].clone();
     let report = until("the report of it", BOUND, || {
         let inventory = world.manager.inventory(cluster)?;
-        (inventory["revision"] == revision || inventory["inventory_revision"] == revision)
-            .then_some(inventory)
+        (inventory["revision"] == revision).then_some(inventory)
     });
-    report.get("inventory").unwrap_or(&report)["nodes"].clone()
+    report["inventory"]["nodes"].clone()
 }
 
 /// opentelemetry-collector-contrib#49962: after a 410 the list fails a few times, and nobody tries again.
@@ -162,7 +161,7 @@ fn a_list_of_many_megabytes_is_whole_and_one_page_beyond_the_limit_makes_its_kin
     // The first report has it, without being asked.
     let inventory =
         until("an inventory", 2 * BOUND, || wired.world.manager.inventory(wired.world.cluster_id()));
-    let inventory = inventory.get("inventory").unwrap_or(&inventory);
+    let inventory = &inventory["inventory"];
     for (kind, state, count) in
         [("nodes", "ok", 400), ("crds", "ok", 500), ("storage_classes", "too_large", 0)]
     {

@@ -3,7 +3,9 @@
 
 use crate::cable::Cable;
 use crate::inbox_lab::{agent, answer, count_log, id, put, receipt, receipt_now, signed, wait_log};
-use crate::lab::{BOUND, applied, hold_in_deletion, let_go, live, outcome, patch, state, until_accepted};
+use crate::lab::{
+    BOUND, applied, hold_in_deletion, let_go, live, outcome, patch, queue, state, until_accepted,
+};
 use navin_test_support::{World, until};
 use serde_json::{Value, json};
 use std::thread;
@@ -154,13 +156,9 @@ fn where_the_network_is_cut_the_agent_goes_offline_and_what_was_accepted_is_fini
     let agent = agent(&world);
     applied(&world, "ingress", &json!({ "replicas": 1 }));
     hold_in_deletion(&world, "held");
-    let queued = world.manager.command(
-        world.cluster_id(),
-        "managedcomponent.apply",
-        &json!({ "name": "held", "spec": { "by": "command" } }),
-    );
-    let accepted = queued["command_id"].as_str().expect("a command_id");
-    until_accepted(&world, accepted);
+    let arguments = json!({ "name": "held", "spec": { "by": "command" } });
+    let accepted = queue(&world, "managedcomponent.apply", &arguments);
+    until_accepted(&world, &accepted);
     proxy.cut();
     wait_log(&agent, "link=offline");
     let_go(&world, "held");
@@ -171,7 +169,7 @@ fn where_the_network_is_cut_the_agent_goes_offline_and_what_was_accepted_is_fini
     assert_refused(&answer(&agent, "refused", &refused));
     proxy.mend();
     let bound = Duration::from_mins(1);
-    let shown = world.manager.wait_command(world.cluster_id(), accepted, bound);
+    let shown = world.manager.wait_command(world.cluster_id(), &accepted, bound);
     assert_eq!(shown["receipt"]["status"], "succeeded", "{shown}");
     let shown = world.manager.wait_command(world.cluster_id(), id(&refused), bound);
     assert_eq!(shown["receipt"]["reason"], "manager_unreachable", "{shown}");

@@ -32,6 +32,22 @@ fn a_report_has_the_members_of_the_contract_and_no_others() {
     for of in ["", "/state", "/counters", "/inventory", "/inventory/nodes"] {
         assert_eq!(members(&report, of), members(&example, of), "in {of:?}");
     }
+    // Of a component not all are there at a time.
+    for (sequence, name, bytes) in [(1, "told", 1), (2, "left-out", 16 * 1024)] {
+        let receipt = scripted.answer(&scripted.signer.apply(name, sequence, &json!({})));
+        assert_eq!(receipt["status"], "succeeded", "{receipt}");
+        let path = format!("{}/status", scripted.world.namespace.component_path(name));
+        let status = json!({ "status": { "phase": "x".repeat(bytes) } });
+        assert_eq!(scripted.world.cluster.admin().patch(&path, &status).0, 200);
+    }
+    until("a report of both statuses", BOUND, || {
+        let report = scripted.gateway.reports().pop()?;
+        let told = |row: &Value| row["status"].is_object() || row["reason"] == "status_too_large";
+        let rows = report["components"].as_array().filter(|rows| rows.len() == 2 && rows.iter().all(told))?;
+        let found: BTreeSet<&str> = rows.iter().flat_map(|row| members(row, "")).collect();
+        assert_eq!(found, members(&example, "/components/0"), "in {rows:?}");
+        Some(())
+    });
 }
 
 #[test]

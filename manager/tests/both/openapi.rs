@@ -163,7 +163,8 @@ fn metrics_are_what_the_agents_report() {
     let token = folder.token("acme");
     let walk = Walk::start(&folder, &token);
     let metrics = walk.manager.get(&token, "/metrics").expect(200);
-    for line in [
+    let metrics = metrics.as_str().unwrap();
+    let lines = [
         "navin_agent_online{cluster=\"walked-cluster\"} 1",
         "navin_commands{cluster=\"walked-cluster\",status=\"succeeded\"} 1",
         "navin_receipts_total{cluster=\"walked-cluster\"} 1",
@@ -173,7 +174,14 @@ fn metrics_are_what_the_agents_report() {
         "navin_agent_refused_total{cluster=\"walked-cluster\",reason=\"expired\"} 1",
         "navin_agent_drift_repaired_total{cluster=\"walked-cluster\"} 2",
         "navin_agent_offline_periods_total{cluster=\"walked-cluster\"} 1",
-    ] {
-        assert!(metrics.as_str().unwrap().contains(&format!("\n{line}")), "{line}: {metrics}");
+        "navin_agent_receipts_waiting{cluster=\"walked-cluster\"} 4",
+        "navin_agent_state_bytes{cluster=\"walked-cluster\"} 9",
+        "navin_agent_clock_offset_seconds{cluster=\"walked-cluster\"} 1.5",
+    ];
+    for line in lines {
+        assert!(metrics.contains(&format!("\n{line}")), "{line}: {metrics}");
     }
+    let described = metrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next());
+    let shown = lines.iter().filter_map(|line| line.split('{').next());
+    assert!(described.eq(shown), "each metric has its line here: {metrics}");
 }

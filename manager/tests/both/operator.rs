@@ -3,8 +3,8 @@
 use crate::support::{Agent, Folder, Manager, id, receipt, served, until};
 use serde_json::{Value, json};
 use std::fs;
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::path::Path;
+use std::process::{Command, Output};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -21,20 +21,19 @@ impl Shell<'_> {
     }
 
     fn run(&self, arguments: &[&str], input: &str) -> Output {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_navin-manager"))
+        let file = self.folder.join("input");
+        fs::write(&file, input).unwrap();
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", "exec \"$@\" <\"$0\""])
+            .args([&file, Path::new(env!("CARGO_BIN_EXE_navin-manager"))])
             .args(arguments)
             .arg("--token-file")
             .arg(self.folder.join("token"))
             .env("NAVIN_SERVER", &self.server)
             .env("NAVIN_CA", self.folder.join("data/tls/ca.crt"))
-            .env("NAVIN_CLUSTER", "prod")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        child.stdin.take().unwrap().write_all(input.as_bytes()).ok();
-        child.wait_with_output().unwrap()
+            .env("NAVIN_CLUSTER", "prod");
+        self.folder.output(&command)
     }
 
     #[track_caller]

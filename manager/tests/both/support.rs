@@ -6,8 +6,9 @@ use navin_test_support::{Launch, Process, RunFolder};
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, ExitStatus, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,7 +62,15 @@ impl Folder {
 
     /// Runs a command of the program to its end.
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
-        self.command(arguments).output().unwrap()
+        self.output(&self.command(arguments))
+    }
+
+    /// Runs any command to its end, which it reaches in time.
+    pub(crate) fn output(&self, command: &Command) -> Output {
+        let process = self.start(command);
+        let code = process.wait_exit(LIMIT).unwrap_or_else(|| panic!("{command:?} goes on"));
+        let [stdout, stderr] = [process.stdout_text(), process.stderr_text()].map(String::into_bytes);
+        Output { status: ExitStatus::from_raw(code << 8), stdout, stderr }
     }
 
     /// The same, where so many files may be open.
@@ -69,7 +78,7 @@ impl Folder {
         let run = self.command(arguments);
         let mut command = Command::new("sh");
         command.args(["-c", "ulimit -n $0; exec \"$@\"", &most.to_string()]);
-        command.arg(run.get_program()).args(run.get_args()).output().unwrap()
+        self.output(command.arg(run.get_program()).args(run.get_args()))
     }
 
     /// A token for a tenant.
@@ -109,17 +118,21 @@ impl Folder {
         self.launch(&self.command(&AGENT_GATEWAY))
     }
 
-    /// Starts a command that says where it listens.
-    pub(crate) fn launch(&self, command: &Command) -> Manager {
+    fn start(&self, command: &Command) -> Process {
         let envs = command.get_envs().map(|(name, value)| (name, value.expect("a value")));
         let text = |text: &OsStr| text.to_str().unwrap().to_owned();
-        let process = Process::start(Launch {
+        Process::start(Launch {
             name: format!("manager-{}", self.started.fetch_add(1, Ordering::Relaxed)),
             program: command.get_program().into(),
             args: command.get_args().map(Into::into).collect(),
             envs: envs.map(|(name, value)| (text(name), text(value))).collect(),
             folder: self.run.path().to_owned(),
-        });
+        })
+    }
+
+    /// Starts a command that says where it listens.
+    pub(crate) fn launch(&self, command: &Command) -> Manager {
+        let process = self.start(command);
         let addresses = process.announces(1, LIMIT);
         let url = |name: &str| addresses[name].as_str().unwrap_or("").to_owned();
         let rest = Rest { url: url("rest"), client: client(&self.ca(), None) };

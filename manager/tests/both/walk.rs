@@ -38,7 +38,8 @@ impl Walk {
         let report = json!({ "type": "navin.report/v1", "tenant_id": "acme", "cluster_id": CLUSTER,
             "replica": "pod-1", "agent_version": "0.1.0", "cluster_uid": "u", "inventory_revision": "r",
             "inventory": inventory, "components": [], "counters": { "executed": 3, "refused": { "expired": 1 },
-            "drift_repaired": 2, "offline_periods": 1 }, "state": { "bytes": 9, "receipts_waiting": 0 } });
+            "drift_repaired": 2, "offline_periods": 1 }, "state": { "bytes": 9, "receipts_waiting": 4 },
+            "clock_offset_ms": 1500 });
         agent.report(&report).expect(200);
         let command = manager.queue(token, CLUSTER);
         agent.receipt(&receipt(&command, "succeeded", true)).expect(200);

@@ -1,5 +1,6 @@
 //! Connections by hand: to send a part of something, or nothing.
 
+use crate::support::LIMIT;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
@@ -37,6 +38,7 @@ pub(crate) fn tls(url: &str, ca: &str, issued: Option<&Value>) -> Tls {
     let client = ClientConnection::new(Arc::new(config), ServerName::from(address.ip())).unwrap();
     let tcp = TcpStream::connect(address).unwrap();
     tcp.set_nodelay(true).unwrap();
+    tcp.set_read_timeout(Some(LIMIT)).unwrap();
     let mut stream = StreamOwned::new(client, tcp);
     while stream.conn.is_handshaking() {
         stream.conn.complete_io(&mut stream.sock).unwrap();

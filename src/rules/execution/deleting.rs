@@ -28,9 +28,7 @@ impl Execution {
             }
         }
         if live.terminating() {
-            if self.deleting.is_none() {
-                self.deleting = Some((uid.to_owned(), at));
-            }
+            self.deleting.get_or_insert_with(|| (uid.to_owned(), at));
             return Step::Wait(LOOK_AGAIN);
         }
         match &self.failing {

@@ -39,11 +39,8 @@ struct Play {
 impl Play {
     fn new(spec: Option<Value>, recovered: bool) -> Self {
         let name = ComponentName::parse("ingress").unwrap();
-        let operation = match spec {
-            Some(spec) => Operation::Apply { name, spec: spec.as_object().unwrap().clone() },
-            None => Operation::Delete { name },
-        };
-        let execution = Execution::new(operation, &command(second(WINDOW)), s(0), recovered).unwrap();
+        let aim = spec.map_or(Aim::Delete, |spec| Aim::Apply(spec.as_object().unwrap().clone()));
+        let execution = Execution::new(name, aim, &command(second(WINDOW)), s(0), recovered);
         Self { execution, at: 0, before: None, write: None }
     }
 
@@ -207,9 +204,3 @@ fn unavailable() -> Turn {
 }
 
 use Turn::{Answered, Reads, Unreadable};
-
-#[test]
-fn an_inventory_writes_no_component() {
-    let execution = Execution::new(Operation::InventoryReport, &command(second(0)), s(0), false);
-    assert!(execution.is_none());
-}

@@ -140,10 +140,10 @@ impl Receipt {
         self.command_id.is_some() && (self.source == Source::Gateway || authentic)
     }
 
-    /// The same with something for people to read.
+    /// The same with something for people to read, where there is anything.
     #[must_use]
     pub fn with_message(self, message: &str) -> Self {
-        Self { message: Some(clean(message)), ..self }
+        Self { message: (!message.is_empty()).then(|| clean(message)), ..self }
     }
 
     /// The command's identifier, for a log line.

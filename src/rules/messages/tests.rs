@@ -53,7 +53,7 @@ fn a_window_may_be_as_long_as_the_configuration_says_and_no_longer() {
 #[test]
 fn a_receipt_has_the_members_of_the_contract_and_comes_back_the_same() {
     let command = Command::from_payload(&payload(), None).unwrap();
-    let receipt = Receipt::succeeded(&stamp(), &command, json!({"name": "a"}));
+    let receipt = Receipt::succeeded(&stamp(), &command, json!({"name": "a"})).with_message("");
     let text = serde_json::to_string(&receipt).unwrap();
     assert_eq!(
         text,

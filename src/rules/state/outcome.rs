@@ -64,7 +64,8 @@ impl State {
     /// # Errors
     /// Its nonce has a record.
     pub fn accept(&mut self, command: &Verified<Command>, source: Source) -> Result<(), RecordError> {
-        self.insert(command.value(), accepted_record(command, source))
+        let phase = Phase::Accepted { envelope: command.envelope().clone() };
+        self.insert(command.value(), record(command.value(), source, phase))
     }
 
     /// Records a refusal as the command's outcome.
@@ -175,12 +176,7 @@ impl State {
     }
 }
 
-/// The record that [`State::accept`] makes.
-pub(super) fn accepted_record(command: &Verified<Command>, source: Source) -> Record {
-    record(command.value(), source, Phase::Accepted { envelope: command.envelope().clone() })
-}
-
-/// The length of that record, without making it.
+/// The length of the record that [`State::accept`] makes, without making it.
 pub(super) fn accepted_bytes(command: &Verified<Command>, source: Source) -> usize {
     let shell = record(command.value(), source, Phase::Accepted { envelope: serde_json::Value::Null });
     let envelope = length(command.envelope()).saturating_sub("null".len());
@@ -195,6 +191,8 @@ fn record(command: &Command, source: Source, phase: Phase) -> Record {
         source,
         phase,
         bytes: 0,
+        name: None,
+        brings_spec: false,
     };
     record.measure();
     record

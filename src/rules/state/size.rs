@@ -4,12 +4,13 @@
 //! and not a serialisation.
 
 use super::outcome::accepted_bytes;
-use super::{Component, Record, State, component_of, named};
+use super::{Component, Phase, Record, State};
 use crate::rules::envelope::Verified;
 use crate::rules::json::length;
-use crate::rules::messages::{Command, Source};
+use crate::rules::messages::{Command, Operation, Source};
 use crate::rules::names::ComponentName;
 use std::collections::BTreeMap;
+use std::iter::once;
 
 /// Largest desired state, in bytes: 600 KiB.
 pub const DESIRED_LIMIT: usize = 600 * 1024;
@@ -49,10 +50,10 @@ impl State {
         self.components.keys().map(|name| self.desired_bytes_of(name)).fold(0, usize::saturating_add)
     }
 
-    /// Whether a command can be recorded as accepted.
+    /// Whether a command, which asks for `operation`, can be recorded as accepted.
     #[must_use]
-    pub fn fits(&self, command: &Verified<Command>) -> bool {
-        let limit = if is_apply(&command.value().operation) { APPLY_LIMIT } else { OTHER_LIMIT };
+    pub fn fits(&self, command: &Verified<Command>, operation: &Operation) -> bool {
+        let limit = if operation.brings_spec() { APPLY_LIMIT } else { OTHER_LIMIT };
         let record = accepted_bytes(command, Source::Gateway);
         self.has_room(entry(command.value().nonce.as_str(), record), limit, 1)
     }
@@ -80,21 +81,17 @@ impl State {
     /// Whether an apply would take the desired state above its limit, when it and all that is under
     /// way have succeeded.
     #[must_use]
-    pub fn too_large(&self, command: &Verified<Command>) -> bool {
-        if !is_apply(&command.value().operation) {
+    pub fn too_large(&self, command: &Verified<Command>, operation: &Operation) -> bool {
+        if !operation.brings_spec() {
             return false;
         }
-        let new = accepted_bytes(command, Source::Gateway);
-        let replaced = named(command.value()).map_or(0, |name| self.desired_bytes_of(&name));
-        let mut bytes = self.desired_bytes().saturating_add(new).saturating_sub(replaced);
-        for (_, record, envelope) in self.accepted() {
-            let operation = envelope.pointer("/payload/operation").and_then(serde_json::Value::as_str);
-            if operation.is_some_and(is_apply) {
-                let name = component_of(envelope).and_then(ComponentName::parse);
-                let replaced = name.map_or(0, |name| self.desired_bytes_of(&name));
-                bytes = bytes.saturating_add(record.bytes).saturating_sub(replaced);
-            }
-        }
+        let new = (operation.name(), accepted_bytes(command, Source::Gateway));
+        let accepted = self.commands.values().filter(|record| record.brings_spec);
+        let accepted = accepted.map(|record| (record.name.as_ref(), record.bytes));
+        let bytes = once(new).chain(accepted).fold(self.desired_bytes(), |bytes, (name, added)| {
+            let replaced = name.map_or(0, |name| self.desired_bytes_of(name));
+            bytes.saturating_add(added).saturating_sub(replaced)
+        });
         bytes > DESIRED_LIMIT
     }
 
@@ -115,6 +112,9 @@ impl State {
 impl Record {
     pub(super) fn measure(&mut self) {
         self.bytes = length(self);
+        let operation = operation_of(&self.phase);
+        self.brings_spec = operation.as_ref().is_some_and(Operation::brings_spec);
+        self.name = operation.as_ref().and_then(Operation::name).cloned();
     }
 }
 
@@ -124,8 +124,11 @@ impl Component {
     }
 }
 
-fn is_apply(operation: &str) -> bool {
-    operation == "managedcomponent.apply"
+/// What is asked for by what is accepted, verified or not.
+fn operation_of(phase: &Phase) -> Option<Operation> {
+    let Phase::Accepted { envelope } = phase else { return None };
+    let command = Command::from_payload(envelope.get("payload")?, None).ok()?;
+    Operation::of(&command).ok()
 }
 
 /// A member of an object: its name in quotes, a colon, its value, a comma.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::rules::envelope::{KeyRing, Verified, open_command};
-use crate::rules::messages::Stamp;
+use crate::rules::messages::{Command, Operation, Stamp};
 use crate::rules::names::{Label, parse_time};
 use crate::rules::vectors::{apply, delete, sign, test_pem};
 use serde_json::json;
@@ -18,6 +18,18 @@ fn name(text: &str) -> ComponentName {
 fn open(payload: &Value) -> Verified<Command> {
     let ring = KeyRing::from_pem(&test_pem()).unwrap();
     open_command(sign(payload).to_string().as_bytes(), &ring, 604_800).unwrap()
+}
+
+fn operation(command: &Verified<Command>) -> Operation {
+    Operation::of(command.value()).unwrap()
+}
+
+fn fits(state: &State, command: &Verified<Command>) -> bool {
+    state.fits(command, &operation(command))
+}
+
+fn too_large(state: &State, command: &Verified<Command>) -> bool {
+    state.too_large(command, &operation(command))
 }
 
 fn receipt(command: &Verified<Command>, text: &str) -> Receipt {
@@ -67,6 +79,21 @@ fn the_first_outcome_of_a_nonce_never_changes() {
     assert!(state.acknowledge(nonce));
     assert!(!state.acknowledge(nonce));
     assert_eq!(state.waiting_receipts().count(), 0);
+}
+
+#[test]
+fn what_writes_no_component_keeps_none_busy_whatever_its_arguments_are_called() {
+    let mut state = State::new(1, "a_1");
+    let mut payload = delete("a", 5);
+    payload["operation"] = "inventory.report".into();
+    state.accept(&open(&payload), Source::Gateway).unwrap();
+    assert_eq!(state.busy(&name("a")), None);
+    state.accept(&open(&delete("a", 6)), Source::Gateway).unwrap();
+    let read = State::from_json(&state.to_json()).unwrap();
+    assert!(
+        state.busy(&name("a")).is_some() && read == state,
+        "nor is anything else known once it is read again"
+    );
 }
 
 #[test]
@@ -167,12 +194,12 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
     let spec = json!({"text": "x".repeat(95_000)});
     for sequence in 1..=6 {
         let command = open(&apply(&format!("c-{sequence}"), sequence, &spec));
-        assert!(!state.too_large(&command), "{sequence}");
-        assert!(state.fits(&command));
+        assert!(!too_large(&state, &command), "{sequence}");
+        assert!(fits(&state, &command));
         state.accept(&command, Source::Gateway).unwrap();
     }
     let seventh = open(&apply("c-7", 7, &json!({"text": "x".repeat(50_000)})));
-    assert!(state.too_large(&seventh), "what is under way counts");
+    assert!(too_large(&state, &seventh), "what is under way counts");
     let again = open(&apply("c-1", 8, &spec));
     for sequence in 1..=6 {
         let text = format!("c-{sequence}");
@@ -180,25 +207,25 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
         let nonce = command.value().nonce.clone();
         state.finish(&nonce, receipt(&command, &text), applied(&text, &command)).unwrap();
     }
-    assert!(!state.too_large(&again), "it replaces what is desired");
+    assert!(!too_large(&state, &again), "it replaces what is desired");
     for sequence in 11..=13 {
         let command = open(&apply(&format!("c-{}", sequence - 10), sequence, &spec));
-        assert!(state.fits(&command));
+        assert!(fits(&state, &command));
         state.accept(&command, Source::Gateway).unwrap();
     }
     let fourth = open(&apply("c-4", 14, &spec));
-    assert!(!state.too_large(&fourth));
-    assert!(!state.fits(&fourth), "above 900 KiB");
+    assert!(!too_large(&state, &fourth));
+    assert!(!fits(&state, &fourth), "above 900 KiB");
     assert!(!state.is_full(), "a smaller one fits");
     let smaller = open(&apply("c-5", 15, &json!({"text": "x".repeat(40_000)})));
-    assert!(state.fits(&smaller));
+    assert!(fits(&state, &smaller));
     let mut sequence = 100;
-    while state.fits(&open(&delete("d", sequence))) {
+    while fits(&state, &open(&delete("d", sequence))) {
         state.accept(&open(&delete(&format!("d-{sequence}"), sequence)), Source::Gateway).unwrap();
         sequence += 1;
     }
     assert!(state.bytes() < OTHER_LIMIT);
     assert!(state.bytes() + state.counts().accepted * 4096 < STATE_LIMIT);
-    assert!(!state.fits(&open(&apply("e", 9_999, &json!({})))));
+    assert!(!fits(&state, &open(&apply("e", 9_999, &json!({})))));
     assert_eq!(state.is_full(), state.bytes() >= APPLY_LIMIT);
 }

@@ -6,6 +6,9 @@
 use navin_fuzz_checks::corpus::{self, MAX_FILE, MAX_FILES, MAX_TOTAL, kept};
 use navin_fuzz_checks::mutate::Mutator;
 use navin_fuzz_checks::{TARGETS, envelope, keys, watch};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
 use std::thread;
 
 /// How many mutations are checked.
@@ -60,6 +63,22 @@ seeded! {
     a_state_that_is_read_is_written_as_it_was of "state"
     a_lease_is_left_to_its_holder_for_its_term of "lease"
     a_file_of_the_inbox_is_handed_over_once_and_answered of "inbox"
+}
+
+#[test]
+fn every_target_is_run_by_libfuzzer_too() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz");
+    let names: BTreeSet<String> = TARGETS.iter().map(|target| target.name.to_owned()).collect();
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("its manifest");
+    let programs = manifest.split("[[bin]]").skip(1).filter_map(|program| program.split('"').nth(1));
+    assert_eq!(programs.map(str::to_owned).collect::<BTreeSet<_>>(), names, "fuzz/Cargo.toml");
+    let files = fs::read_dir(folder.join("fuzz_targets")).expect("its programs");
+    let files = files.map(|file| file.expect("a file").path());
+    let checked = files.filter_map(|path| {
+        let name = path.file_stem()?.to_str()?.to_owned();
+        fs::read_to_string(&path).ok()?.contains(&format!("{name}::check")).then_some(name)
+    });
+    assert_eq!(checked.collect::<BTreeSet<_>>(), names, "fuzz/fuzz_targets");
 }
 
 #[test]

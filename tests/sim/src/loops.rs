@@ -1,9 +1,10 @@
-//! The loop of each thread around its `step`, as in the agent; where that waits, the coroutine is suspended.
+//! The loop of each thread around its `step`, as in the agent's `run`; where that waits, the coroutine is suspended.
+//! Of the agent's waiting nothing is left out but what it waits by.
 
 use crate::thread::Port;
 use navin_cluster_agent::board::Board;
 use navin_cluster_agent::clock::Clock;
-use navin_cluster_agent::elector::Elector;
+use navin_cluster_agent::elector::{Elector, RELEASE_WAIT};
 use navin_cluster_agent::event::Event;
 use navin_cluster_agent::gateway::Contact;
 use navin_cluster_agent::inbox::{Desk, Inbox};
@@ -13,17 +14,14 @@ use navin_cluster_agent::notices::{Crier, Notices};
 use navin_cluster_agent::outbox::{Outbox, Queue};
 use navin_cluster_agent::poll::{Polled, Poller};
 use navin_cluster_agent::reporter::Reporter;
+use navin_cluster_agent::threads::LONGEST_WAIT;
 use navin_cluster_agent::watch::Watcher;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::time::Duration;
 
-/// How long the release waits for the leader thread to end.
-const RELEASE_WAIT: Duration = Duration::from_secs(4);
-/// Least pause after a poll that failed.
-const LEAST: Duration = Duration::from_secs(1);
-/// Longest sleep of what waits for an event.
-const IDLE: Duration = Duration::from_hours(1);
+/// Longer than anything waits that waits without a limit.
+const FOR_EVER: Duration = Duration::from_hours(1);
 
 /// What every loop has.
 pub(crate) type Shared = (Arc<Port>, Arc<Permit>);
@@ -76,21 +74,21 @@ pub(crate) fn poll_on(
     move || {
         while !port.dead() && !permit.closing() {
             if permit.tenure(port.now()).is_none() {
-                port.wait(IDLE, || permit.closing() || permit.tenure(port.now()).is_some());
+                port.wait(LONGEST_WAIT, || permit.closing() || permit.tenure(port.now()).is_some());
                 continue;
             }
             let sent = port.now();
             match poller.step() {
-                Polled::Pause(pause) if poller.backoff.failures() > 0 => {
-                    port.sleep(LEAST.min(pause));
-                    port.wait(pause.saturating_sub(LEAST), || contact.answered() > Some(sent));
+                Polled::Failed(least, more) => {
+                    port.sleep(least);
+                    port.wait(more.min(LONGEST_WAIT), || contact.answered() > Some(sent));
                 }
                 Polled::Pause(pause) => port.sleep(pause),
                 Polled::Commands(envelopes) => {
                     let (taken, wait) = sync_channel(0);
                     let event = Event::Delivered { envelopes, taken };
                     if poller.leader.send(event).is_ok() {
-                        port.wait(IDLE, || wait.try_recv() == Err(TryRecvError::Disconnected));
+                        port.wait(FOR_EVER, || wait.try_recv() == Err(TryRecvError::Disconnected));
                     }
                 }
             }
@@ -99,12 +97,7 @@ pub(crate) fn poll_on(
 }
 
 pub(crate) fn send_on(mut outbox: Outbox, queue: Arc<Queue>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = outbox.step();
-            port.wait(pause, || queue.news());
-        }
-    }
+    move || until_ended(&port, || outbox.step(), || queue.news())
 }
 
 pub(crate) fn report_on(
@@ -112,11 +105,22 @@ pub(crate) fn report_on(
     board: Arc<Board>,
     (port, _): Shared,
 ) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = reporter.step();
-            port.wait(pause, || board.shown.news());
-        }
+    move || until_ended(&port, || reporter.step(), || board.shown.news())
+}
+
+pub(crate) fn cry_on(mut crier: Crier, notices: Arc<Notices>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || until_ended(&port, || crier.step(), || notices.news())
+}
+
+pub(crate) fn file_on(mut inbox: Inbox, desk: Arc<Desk>, (port, _): Shared) -> impl FnOnce() + Send {
+    move || until_ended(&port, || inbox.step(), || desk.news())
+}
+
+/// Of what waits for news and ends with the process.
+fn until_ended(port: &Port, mut step: impl FnMut() -> Duration, news: impl Fn() -> bool) {
+    while !port.dead() {
+        let pause = step();
+        port.wait(pause.min(LONGEST_WAIT), &news);
     }
 }
 
@@ -125,25 +129,7 @@ pub(crate) fn watch_on(mut watcher: Watcher, board: Arc<Board>, (port, _): Share
         let leads = || board.shown.lock().reign.is_some();
         while !port.dead() {
             let (led, pause) = (leads(), watcher.step());
-            port.wait(pause, || leads() != led);
-        }
-    }
-}
-
-pub(crate) fn cry_on(mut crier: Crier, notices: Arc<Notices>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = crier.step();
-            port.wait(pause, || notices.news());
-        }
-    }
-}
-
-pub(crate) fn file_on(mut inbox: Inbox, desk: Arc<Desk>, (port, _): Shared) -> impl FnOnce() + Send {
-    move || {
-        while !port.dead() {
-            let pause = inbox.step();
-            port.wait(pause, || desk.news());
+            port.wait(pause.min(LONGEST_WAIT), || leads() != led);
         }
     }
 }

@@ -12,38 +12,48 @@ use serde_json::Value;
 
 use crate::folder::{say, target_dir, workspace_dir};
 
-/// The path of `navin-cluster-agent` or `navin-manager`, built from the sources as they are now; or what
-/// `NAVIN_TEST_AGENT` names instead of the agent, such as the static binary.
+/// The path of `navin-cluster-agent` or `navin-manager`, built from the sources as they are now; or
+/// [`other_agent`] instead of the agent.
 pub fn cargo_binary(name: &str) -> PathBuf {
     static BUILT: OnceLock<BTreeMap<String, PathBuf>> = OnceLock::new();
-    if let Some(other) = env::var_os("NAVIN_TEST_AGENT").filter(|_| name == "navin-cluster-agent") {
-        return fs::canonicalize(other).expect("the agent that NAVIN_TEST_AGENT names");
+    if let Some(other) = other_agent().filter(|_| name == "navin-cluster-agent") {
+        return other;
     }
     let built = BUILT.get_or_init(build);
     built.get(name).unwrap_or_else(|| panic!("no binary {name} among {:?}", built.keys())).clone()
 }
 
-fn build() -> BTreeMap<String, PathBuf> {
-    let target = target_dir();
-    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    // What Cargo tells this process about its package, and what the agent's build script adds, is not
-    // for the Cargo below: build scripts that look at it (ring's, the agent's) would run again at each
-    // change between the two.
+/// The agent that `NAVIN_TEST_AGENT` names, such as the static binary: from wherever it is started.
+pub fn other_agent() -> Option<PathBuf> {
+    let other = env::var_os("NAVIN_TEST_AGENT")?;
+    Some(fs::canonicalize(other).expect("the agent that NAVIN_TEST_AGENT names"))
+}
+
+/// Takes from what runs Cargo what Cargo tells this process about its package, and what the agent's build script
+/// adds: build scripts that look at it (ring's, the agent's) would run again at each change between the two.
+pub fn without_cargo(command: &mut Command) -> &mut Command {
+    let told = [
+        "CARGO_PKG_",
+        "CARGO_MANIFEST_",
+        "CARGO_BIN_",
+        "CARGO_CRATE_",
+        "CARGO_PRIMARY_",
+        "OUT_DIR",
+        "NAVIN_COMMIT",
+        "NAVIN_CRATES",
+    ];
     for (name, _) in env::vars_os() {
-        let told = [
-            "CARGO_PKG_",
-            "CARGO_MANIFEST_",
-            "CARGO_BIN_",
-            "CARGO_CRATE_",
-            "CARGO_PRIMARY_",
-            "OUT_DIR",
-            "NAVIN_",
-        ];
         if name.to_str().is_some_and(|name| told.iter().any(|prefix| name.starts_with(prefix))) {
             command.env_remove(name);
         }
     }
     command
+}
+
+fn build() -> BTreeMap<String, PathBuf> {
+    let target = target_dir();
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    without_cargo(&mut command)
         .current_dir(workspace_dir())
         .args(["build", "--workspace", "--bins", "--message-format=json-render-diagnostics"])
         .arg("--target-dir")

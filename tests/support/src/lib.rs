@@ -36,7 +36,7 @@ mod world;
 
 pub use agent::{Agent, AgentOptions};
 pub use api::{Answer, Api};
-pub use binaries::cargo_binary;
+pub use binaries::{cargo_binary, other_agent, without_cargo};
 pub use cluster::Cluster;
 pub use folder::{RunFolder, say, target_dir, workspace_dir};
 pub use identity::Identity;

@@ -132,14 +132,13 @@ impl Manager {
         Identity::new(self.post(&path, &Value::Object(request)))
     }
 
-    /// Queues a command with the manager's own validity; returns it as shown, with its `command_id`.
+    /// Queues a command with the manager's own validity; its `command_id`.
     #[track_caller]
-    pub fn command(&self, cluster_id: &str, operation: &str, arguments: &Value) -> Value {
-        let request = json!({ "operation": operation, "arguments": arguments });
-        self.post(&format!("/api/v1/clusters/{cluster_id}/kubernetes/commands"), &request)
+    pub fn command(&self, cluster_id: &str, operation: &str, arguments: &Value) -> String {
+        self.queue(cluster_id, &json!({ "operation": operation, "arguments": arguments }))
     }
 
-    /// Queues a command that ends some seconds from now.
+    /// Queues a command that ends some seconds from now; its `command_id`.
     #[track_caller]
     pub fn command_valid_for(
         &self,
@@ -147,9 +146,15 @@ impl Manager {
         operation: &str,
         arguments: &Value,
         seconds: u64,
-    ) -> Value {
+    ) -> String {
         let request = json!({ "operation": operation, "arguments": arguments, "valid_for_s": seconds });
-        self.post(&format!("/api/v1/clusters/{cluster_id}/kubernetes/commands"), &request)
+        self.queue(cluster_id, &request)
+    }
+
+    #[track_caller]
+    fn queue(&self, cluster_id: &str, request: &Value) -> String {
+        let queued = self.post(&format!("/api/v1/clusters/{cluster_id}/kubernetes/commands"), request);
+        queued["command_id"].as_str().expect("a command_id").to_owned()
     }
 
     /// A command as the manager shows it: `status`, `receipt`, `receipts`, `envelope` and more.
@@ -171,8 +176,7 @@ impl Manager {
     /// Queues a command and waits for its outcome.
     #[track_caller]
     pub fn execute(&self, cluster_id: &str, operation: &str, arguments: &Value, bound: Duration) -> Value {
-        let queued = self.command(cluster_id, operation, arguments);
-        let command_id = queued["command_id"].as_str().expect("a command_id").to_owned();
+        let command_id = self.command(cluster_id, operation, arguments);
         self.wait_command(cluster_id, &command_id, bound)
     }
 
