@@ -5,7 +5,7 @@ use super::list::{self, ListError};
 use super::stream::{self, Lines};
 use super::{Kube, KubeError, components};
 use crate::rules::component::CREATED;
-use crate::rules::json::{fault, parse_foreign};
+use crate::rules::json::{fault, parse_foreign, weight};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,6 +14,8 @@ use std::time::Duration;
 
 /// Largest `status` that is kept, in bytes (CONTRACT section 5).
 const STATUS_BYTES: usize = 16 * 1024;
+/// Heaviest one that is kept, in units of 32 bytes ([`weight()`]): 64 KiB, some hundred members of objects.
+const STATUS_WEIGHT: usize = 2 * 1024;
 /// How much longer than the server was told the client waits: then the stream is dead, however quiet.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
@@ -40,7 +42,7 @@ pub enum Status {
     Absent,
     /// It has this.
     Here(Value),
-    /// More than 16 KiB, or deeper than we read.
+    /// More than 16 KiB, heavier than [`STATUS_WEIGHT`], or deeper than we read.
     TooLarge,
 }
 
@@ -52,8 +54,8 @@ fn cut<'de, D: Deserializer<'de>>(source: D) -> Result<Status, D::Error> {
     let text = Box::<RawValue>::deserialize(source)?;
     Ok(match parse_foreign(text.get().as_bytes(), STATUS_BYTES) {
         Ok(Value::Null) => Status::Absent,
-        Ok(status) => Status::Here(status),
-        Err(_) => Status::TooLarge,
+        Ok(status) if weight(&status) <= STATUS_WEIGHT => Status::Here(status),
+        Ok(_) | Err(_) => Status::TooLarge,
     })
 }
 
@@ -196,5 +198,20 @@ impl Item {
             terminating: metadata.deletion_timestamp.is_some(),
         };
         (sighting, self.status)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_that_is_short_as_text_and_large_in_memory_is_left_out() {
+        let read = |status: &str| cut(&mut serde_json::Deserializer::from_str(status)).unwrap();
+        let many = |count: usize| format!(r#"{{"s":[{}]}}"#, vec![r#"{"a":0}"#; count].join(","));
+        assert!(many(1_500).len() < STATUS_BYTES);
+        assert_eq!(read(&many(1_500)), Status::TooLarge);
+        assert!(matches!(read(&many(50)), Status::Here(_)), "as many conditions as nobody has");
+        assert_eq!(read("null"), Status::Absent);
     }
 }
