@@ -1,5 +1,7 @@
 //! What the reporter shows: put there by the leader (the state, the counts, how each component stands) and
 //! by the watch (what is there).
+//!
+//! For the report alone: nothing that is written to the cluster rests on it. Of what no command names nothing is kept.
 
 use crate::kube::watch::{Listed, Sighting, Status};
 use crate::rules::link::Link;

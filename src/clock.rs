@@ -20,7 +20,7 @@ const UPTIME_BYTES: usize = 128;
 pub trait Clock: Send + Sync {
     /// The wall clock, for validity windows and what people read.
     fn wall(&self) -> Timestamp;
-    /// Time since some fixed moment of this process; never steps.
+    /// Time since some fixed moment of this process; never steps, and stands still while the machine is suspended.
     fn monotonic(&self) -> Duration;
     /// Waits; only between two tries of one write, never for an event.
     fn sleep(&self, pause: Duration);

@@ -1,5 +1,8 @@
 //! The lease thread: takes, renews and releases the Lease as `rules::election` decides, over a connection of
 //! its own, and sets the permission to act.
+//!
+//! A permission follows from an answered take or renewal alone, and counts from when that was sent. Nothing is written
+//! to the Lease after its release.
 
 mod following;
 #[cfg(test)]

@@ -10,7 +10,7 @@ pub use probe::Probe;
 use crate::clock::Clock;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::rules::backoff::{http_date, retry_after};
-use crate::rules::json::parse_foreign;
+use crate::rules::json::{fault, parse_foreign};
 use crate::rules::link::clock_trusted;
 use crate::rules::messages::Receipt;
 use crate::rules::report::Carrier;
@@ -215,7 +215,8 @@ impl Gateway {
         let date = response.date.clone();
         let body = response.bytes()?;
         let answer = serde_json::from_slice(&body)
-            .map_err(|e| GatewayError::Failed(format!("the answer is not of the contract's shape: {e}")))?;
+            .map_err(|e| format!("the answer is not of the contract's shape: {}", fault(&e)))
+            .map_err(GatewayError::Failed)?;
         self.note_answer(sent, date.as_deref());
         Ok(answer)
     }

@@ -9,6 +9,7 @@ mod limited;
 mod pem;
 #[cfg(test)]
 mod tests;
+mod together;
 
 pub use pem::{check_issued, check_issuers, check_key_pair, not_after};
 
@@ -21,8 +22,9 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use together::Together;
 use ureq::tls::{RootCerts, TlsConfig, TlsProvider};
-use ureq::unversioned::transport::DefaultConnector;
+use ureq::unversioned::transport::{Connector, DefaultConnector};
 
 /// How long sending a request may take (its body: at most 8 MiB).
 const SEND_LIMIT: Duration = Duration::from_secs(30);
@@ -206,7 +208,8 @@ impl HttpsClient {
             .input_buffer_size(BUFFER)
             .output_buffer_size(BUFFER)
             .build();
-        let agent = ureq::Agent::with_parts(config, DefaultConnector::default(), Addresses::default());
+        let connector = DefaultConnector::default().chain(Together);
+        let agent = ureq::Agent::with_parts(config, connector, Addresses::default());
         Ok(Self { agent, base: base.to_owned(), token: token.map(TokenFile::new) })
     }
 

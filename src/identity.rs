@@ -1,4 +1,6 @@
 //! The files of the identity (CONTRACT section 3): loaded, verified, and turned into connections.
+//!
+//! An [`Identity`] is there once the keys of `manager.pem` have verified `config.json`, and all five fit together.
 
 use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{self, HttpsClient, TlsFiles};

@@ -49,7 +49,7 @@ impl Queue {
         let unrecorded = inner.pending.iter().filter(|p| !p.receipt.recorded).count();
         if !receipt.recorded && unrecorded >= UNRECORDED_MOST {
             let (command, reason) = (receipt.command(), receipt.reason.map_or("", Reason::as_str));
-            log::warn!("receipt dropped command={command} reason={reason:?}: {unrecorded} wait already");
+            log::warn!("refusal not told command={command} reason={reason:?}: {unrecorded} wait already");
             return;
         }
         inner.last_id = inner.last_id.wrapping_add(1);

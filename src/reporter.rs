@@ -4,7 +4,7 @@
 use crate::board::{Board, Shown};
 use crate::clock::Clock;
 use crate::event::Event;
-use crate::gateway::{Contact, Gateway};
+use crate::gateway::{Contact, Gateway, GatewayError};
 use crate::identity::Current;
 use crate::kube::{Kube, inventory};
 use crate::notices::{About, Notices};
@@ -13,6 +13,7 @@ use crate::rules::certificate::is_expiring;
 use crate::rules::link::{Link, OFFSET_TRUSTED_MS};
 use crate::rules::names::{format_time, hex};
 use crate::rules::report::{Carrier, Inventory, LIMIT as REPORT_LIMIT};
+use crate::rules::said::Said;
 use crate::rules::state::State;
 use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
@@ -73,6 +74,8 @@ pub struct Progress {
     cluster_uid: Option<String>,
     /// When the log said last that the certificate ends.
     warned: Option<Duration>,
+    /// What was said of refusals.
+    said: Said,
 }
 
 impl Reporter {
@@ -146,13 +149,19 @@ impl Reporter {
         match self.gateway.report(report) {
             Ok(needed) => {
                 self.progress.backoff = Backoff::default();
+                self.progress.said.over();
                 let again = needed && self.progress.kept.is_some();
                 self.progress.kept = (!needed).then(|| revision.to_owned());
                 let interval = self.identity.get().config.report_interval();
                 if again { AGAIN } else { interval }
             }
             Err(error) => {
-                log::debug!("report kept error={error}");
+                let text = error.to_string();
+                if is_refused(&error) && self.progress.said.is_news(&text, self.clock.monotonic()) {
+                    log::warn!("report refused error={text:?}: tried again");
+                } else {
+                    log::debug!("report kept error={text:?}");
+                }
                 let told = error.retry_after(self.clock.wall());
                 // Counted also where the manager says itself how long: a change of a status is no reason then.
                 let own = self.progress.backoff.next(self.clock.random());
@@ -244,6 +253,11 @@ impl Reporter {
             log::warn!("{message}");
         }
     }
+}
+
+/// Whether it is this report that is refused; what is said to every call, a poll's failure tells.
+fn is_refused(error: &GatewayError) -> bool {
+    matches!(error, GatewayError::Status { status: 400 | 403 | 413 | 422, code, .. } if code != "identity_revoked")
 }
 
 /// A name for what the inventory holds: SHA-256 of its text, hex.

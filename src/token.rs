@@ -1,5 +1,6 @@
 //! The bearer token for the API server. It is read for every request, so that no rotation is ever missed, and
-//! never shown. What cannot be one never gets into a header; while the file holds none, the last one is kept.
+//! never shown. What cannot be one never gets into a header; while the file holds none, the last one is kept, and
+//! where there never was one, the request goes out without.
 
 use crate::files;
 use std::path::PathBuf;
@@ -8,7 +9,14 @@ use std::sync::{Mutex, PoisonError};
 /// A bearer token in a file that is replaced as it rotates (a projected ServiceAccount token).
 pub(crate) struct TokenFile {
     path: PathBuf,
-    last_good: Mutex<Option<String>>,
+    last: Mutex<Last>,
+}
+
+#[derive(Default)]
+struct Last {
+    good: Option<String>,
+    /// It was said that there is none.
+    told: bool,
 }
 
 impl TokenFile {
@@ -16,18 +24,28 @@ impl TokenFile {
     const LIMIT: usize = 64 * 1024;
 
     pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path, last_good: Mutex::new(None) }
+        Self { path, last: Mutex::default() }
     }
 
     /// The token as the file holds it now, or the last good one while the file is unreadable or empty.
     pub(crate) fn read(&self) -> Option<String> {
-        let mut last_good = self.last_good.lock().unwrap_or_else(PoisonError::into_inner);
-        match files::read_text(&self.path, Self::LIMIT) {
-            Ok(text) if is_token(text.trim()) => *last_good = Some(text.trim().to_owned()),
-            Ok(_) => log::debug!("token file={:?} holds no token: the last one is kept", self.path),
-            Err(e) => log::debug!("token file={:?} error={e}: the last one is kept", self.path),
-        }
-        last_good.clone()
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let problem = match files::read_text(&self.path, Self::LIMIT) {
+            Ok(text) if is_token(text.trim()) => {
+                last.good = Some(text.trim().to_owned());
+                return last.good.clone();
+            }
+            Ok(_) => "it holds no token".to_owned(),
+            Err(error) => error.to_string(),
+        };
+        let (level, then) = match (&last.good, last.told) {
+            (Some(_), _) => (log::Level::Debug, "the last one is kept"),
+            (None, true) => (log::Level::Debug, "the API server is asked without one"),
+            (None, false) => (log::Level::Warn, "the API server is asked without one"),
+        };
+        log::log!(level, "token not readable file={:?} error={problem:?}: {then}", self.path);
+        last.told = true;
+        last.good.clone()
     }
 }
 

@@ -1,5 +1,6 @@
 //! Who asked what of the API server and when, by its own audit log: the same clock for every program.
 
+use crate::units::milliseconds;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::fs::File;
@@ -61,6 +62,13 @@ impl Audit {
         let earlier = calls.iter().rev().take_while(|call| call.answered >= since).count();
         let recent = &calls[calls.len() - earlier..];
         recent.iter().filter(|call| call.received >= since).cloned().collect()
+    }
+
+    /// How long the calls of one program took inside the API server, watches not counted, in milliseconds.
+    pub(crate) fn inside(&self, who: &str, since: Timestamp) -> f64 {
+        let calls = self.of(who, since);
+        let took = |call: &Call| milliseconds(call.answered.duration_since(call.received).unsigned_abs());
+        calls.iter().filter(|call| call.verb != "watch").map(took).sum()
     }
 
     /// The same of one program.

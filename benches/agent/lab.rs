@@ -115,8 +115,12 @@ pub(crate) fn things(namespace: &str) -> String {
 
 /// How the audit log names a replica of ours: by the id of its token.
 pub(crate) fn who(agent: &Agent) -> String {
+    who_has(&fs::read_to_string(agent.token_file()).expect("the agent's token"))
+}
+
+/// The same of whoever has this token.
+pub(crate) fn who_has(token: &str) -> String {
     use base64::Engine as _;
-    let token = fs::read_to_string(agent.token_file()).expect("the agent's token");
     let claims = token.split('.').nth(1).expect("the claims of a token");
     let claims = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(claims).expect("base64");
     let claims: Value = serde_json::from_slice(&claims).expect("claims");

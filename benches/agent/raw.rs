@@ -1,10 +1,9 @@
 //! The bare limit: HTTP/1.1 written by hand on one kept TLS connection, with nothing decoded.
 
 use crate::lab::Lab;
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use navin_test_support::client_config;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
 use std::fmt::Write as _;
 use std::io::{self, BufRead as _, BufReader, Read as _};
 use std::net::TcpStream;
@@ -25,15 +24,7 @@ impl Raw {
 
     /// `url` is `https://address:port`.
     pub(crate) fn connect_to(url: &str, ca_pem: &str, token: &str) -> Self {
-        let mut roots = RootCertStore::empty();
-        for certificate in CertificateDer::pem_slice_iter(ca_pem.as_bytes()) {
-            roots.add(certificate.expect("a certificate")).expect("an issuer");
-        }
-        let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
-            .with_safe_default_protocol_versions()
-            .expect("TLS versions")
-            .with_root_certificates(roots)
-            .with_no_client_auth();
+        let config = client_config(ca_pem, None);
         let (_, address) = url.split_once("://").expect("a URL");
         let name = address.split(':').next().expect("a host").to_owned();
         let name = ServerName::try_from(name).expect("a server's name");

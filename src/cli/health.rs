@@ -14,7 +14,8 @@ Options:
   --run-dir DIR  Its run folder, or its inbox where it was given none
                  [default: /var/lib/navin/run]
 
-Exit codes: 0 alive, 1 not (standard error names the thread and its silence), 64 wrong command line.
+Exit codes: 0 alive, 1 not (standard error names the thread and its silence), 64 wrong command line,
+71 the output could not be written.
 ";
 
 /// Where the agent's manifests mount a folder for the heartbeat.

@@ -24,7 +24,7 @@ Options:
   --at TIME           Judge as if it were this time (RFC 3339, UTC, 'Z') [default: now]
 
 Exit codes: 0 accepted, 1 refused, 64 wrong command line, 66 FILE not readable,
-78 the identity is wrong.
+71 the output could not be written, 78 the identity is wrong.
 ";
 
 pub(super) fn main(mut arguments: Arguments) -> Result<Exit, Fatal> {

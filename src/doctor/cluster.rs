@@ -19,6 +19,7 @@ use std::time::Duration;
 const LIMIT: Duration = Duration::from_secs(5);
 const APPLY: &str = "apply deploy/ (or the manager's manifests) for this namespace";
 const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
+const TOKEN: &str = "mount a token of this cluster for this ServiceAccount, one that has not ended";
 const LOG: &str = "see the agent's log";
 
 /// Its clock less ours, in milliseconds.
@@ -31,7 +32,7 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
         Err(finding) => {
             found.add(finding);
             for name in ["permissions", "CRD", "Lease", "state"] {
-                found.add(Finding::unknown(name, "the API server does not answer"));
+                found.add(Finding::unknown(name, "not asked: see API server"));
             }
             return None;
         }
@@ -98,18 +99,20 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
             }
         }
         Err(error @ KubeError::Refused { .. }) => Err(Finding::wrong(NAME, format!("{url}: {error}"), APPLY)),
+        Err(error @ KubeError::Unavailable { status: Some(401), .. }) => {
+            Err(Finding::wrong(NAME, format!("{url}: {error}"), TOKEN))
+        }
         Err(error) => Err(Finding::wrong(NAME, format!("{url}: {error}"), REACH)),
     }
 }
 
-/// Each right, one after the other; the first call that fails ends it.
+/// Each right that is needed, and some that it must not have, one after the other; the first call that fails ends it.
 fn permissions(kube: &Kube, found: &mut Examination) {
     const NAME: &str = "permissions";
-    let (mut asked, mut lacking) = (0_usize, Vec::new());
+    let mut lacking = Vec::new();
     let mut ask =
         |right: &Right, wanted: bool, finding: fn(&Right) -> Finding| match review::allowed(kube, right) {
             Ok(allowed) => {
-                asked = asked.saturating_add(1);
                 if allowed != wanted {
                     lacking.push(finding(right));
                 }
@@ -127,7 +130,8 @@ fn permissions(kube: &Kube, found: &mut Examination) {
     if let Err(finding) = all {
         lacking.push(finding);
     } else if lacking.is_empty() {
-        let text = format!("all that are needed, and neither Secrets nor workloads ({asked} asked for)");
+        let text =
+            "all that are needed; it may neither read Secrets nor create Pods (no others were asked about)";
         lacking.push(Finding::ok(NAME, text));
     }
     found.findings.extend(lacking);

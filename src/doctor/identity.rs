@@ -67,7 +67,7 @@ fn configuration(config: &Configuration, pod_namespace: Option<&str>) -> Finding
     let namespace = config.namespace.as_str();
     if let Some(pod) = pod_namespace.filter(|pod| *pod != namespace) {
         let text = format!("it is for the namespace {namespace:?}, and the pod is in {pod:?}");
-        let advice = "run the agent in that namespace, or register the cluster with this one";
+        let advice = "run the agent there, or register this namespace under another cluster name, for an identity of its own";
         return Finding::wrong("configuration", text, advice);
     }
     let (tenant, cluster, identity) = (&config.tenant_id, &config.cluster_id, &config.identity_id);

@@ -1,4 +1,6 @@
 //! A follower: looks at the Lease, or watches it, until it may be taken.
+//!
+//! What is seen is no permission: that follows from the answer to the take.
 
 use super::Elector;
 use crate::kube::{Object, lease, state as configmap};
@@ -14,7 +16,7 @@ impl Elector {
         let found = match lease::get(&self.kube) {
             Ok(found) => found,
             Err(error) => {
-                self.trouble("lease unreadable", &error);
+                self.trouble("lease not readable", &error);
                 return self.look();
             }
         };

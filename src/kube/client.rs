@@ -6,7 +6,7 @@
 
 use super::shell;
 use crate::http::{Http, HttpError, Method, Request, Response};
-use crate::rules::json::parse_foreign;
+use crate::rules::json::parse_object;
 use crate::rules::kubernetes::{KubeError, Object};
 use serde_json::Value;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ impl From<HttpError> for KubeError {
     fn from(error: HttpError) -> Self {
         let message = error.to_string();
         match error {
-            HttpError::Unsent(_) => Self::Unavailable { message, retry_after: None },
+            HttpError::Unsent(_) => Self::Unavailable { status: None, message, retry_after: None },
             HttpError::Unanswered(_) => Self::Unanswered { message, retry_after: None },
         }
     }
@@ -64,16 +64,32 @@ impl Kube {
         object(self.send(&request)?)
     }
 
-    /// [`Kube::get`], of an object that may not be there.
+    /// [`Kube::get`], of an object that may not be there, and is to be written: a write names its uid and
+    /// `resourceVersion`.
     ///
     /// # Errors
     ///
     /// See [`KubeError`].
     pub fn find(&self, path: &str) -> Result<Option<Object>, KubeError> {
         match self.get(path) {
+            Ok(object) if object.uid().is_none() || object.resource_version().is_none() => {
+                Err(not_an_answer("an object without uid or resourceVersion"))
+            }
             Ok(object) => Ok(Some(object)),
             Err(KubeError::NotFound(_)) => Ok(None),
             Err(error) => Err(error),
+        }
+    }
+
+    /// [`Kube::find`], of one whose content decides: where it could not be read whole it is not as good as none.
+    ///
+    /// # Errors
+    ///
+    /// See [`KubeError`].
+    pub fn find_whole(&self, path: &str) -> Result<Option<Object>, KubeError> {
+        match self.find(path)? {
+            Some(object) if object.is_shell() => Err(not_an_answer("nested too deep or too large")),
+            found => Ok(found),
         }
     }
 
@@ -176,17 +192,18 @@ pub fn longest_call(write_timeout: Duration) -> Duration {
 
 fn object(response: Response) -> Result<Object, KubeError> {
     let bytes = response.bytes()?;
-    match parse_foreign(&bytes, OBJECT_BYTES) {
+    match parse_object(&bytes, OBJECT_BYTES) {
         Ok(value @ Value::Object(_)) => {
             let mut object = Object(value);
             object.forget_managed_fields();
             Ok(object)
         }
-        Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| KubeError::Unanswered {
-            message: "the API server's answer is not a JSON object".to_owned(),
-            retry_after: None,
-        }),
+        Ok(_) | Err(_) => shell::read(&bytes).ok_or_else(|| not_an_answer("not a JSON object")),
     }
+}
+
+fn not_an_answer(what: &str) -> KubeError {
+    KubeError::Unanswered { message: format!("the API server's answer is {what}"), retry_after: None }
 }
 
 fn sort_status(response: Response) -> KubeError {
@@ -201,7 +218,7 @@ fn sort_status(response: Response) -> KubeError {
 
 /// The reason and message of a Kubernetes Status, or the status alone for anything else.
 fn describe(status: u16, body: &[u8]) -> String {
-    let body = parse_foreign(body, OBJECT_BYTES).ok();
+    let body = parse_object(body, OBJECT_BYTES).ok();
     let member = |name| body.as_ref().and_then(|b| b.get(name)).and_then(Value::as_str).unwrap_or("");
     let (reason, message) = (member("reason"), member("message"));
     let text = match (reason, message) {

@@ -1,4 +1,7 @@
 //! ManagedComponents (`platform.navin.ai/v1`).
+//!
+//! A PUT carries the uid and `resourceVersion` of the reading, which stand in its object; a DELETE has both as
+//! preconditions; a create has none. Which of them is sent, and when, is decided elsewhere.
 
 use super::{Kube, KubeError, Object};
 use crate::rules::component::Write;

@@ -1,4 +1,6 @@
 //! Events (`v1`): what happened, for people who look with kubectl.
+//!
+//! They are written and never read: nothing rests on one, and one that is lost is lost.
 
 use super::{Kube, KubeError, Object};
 use serde_json::{Value, json};

@@ -5,7 +5,7 @@
 
 use super::stream::{self, Lines};
 use super::{Kube, KubeError, Object};
-use crate::rules::json::parse_foreign;
+use crate::rules::json::parse_object;
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -45,7 +45,7 @@ pub struct Holding<'a> {
 ///
 /// See [`KubeError`].
 pub fn get(kube: &Kube) -> Result<Option<Object>, KubeError> {
-    kube.find(&path(kube))
+    kube.find_whole(&path(kube))
 }
 
 /// Makes the Lease with us as its holder.
@@ -93,7 +93,7 @@ impl Watch {
     /// The stream broke, was silent for too long, or holds something else.
     pub fn read(&mut self) -> Result<Option<Object>, String> {
         let Some(line) = self.0.read()? else { return Ok(None) };
-        let mut event = parse_foreign(&line, LINE_BYTES).map_err(|e| e.to_string())?;
+        let mut event = parse_object(&line, LINE_BYTES).map_err(|e| e.to_string())?;
         match event.get("type").and_then(Value::as_str) {
             Some("ADDED" | "MODIFIED") => {
                 let object = event.get_mut("object").map(Value::take).map(Object);

@@ -1,4 +1,6 @@
 //! Lists, page by page, of which only what the caller wants of an object is ever decoded.
+//!
+//! A list is whole, or an error: never the pages that came. Its pages, objects and restarts are bounded.
 
 mod page;
 
@@ -95,6 +97,6 @@ fn unreadable(error: &PageError) -> ListError {
     match error {
         PageError::Io(error) if error.kind() == std::io::ErrorKind::FileTooLarge => ListError::PageTooLarge,
         PageError::Io(error) => ListError::Incomplete(error.to_string()),
-        PageError::Json(error) => ListError::Incomplete(error.to_string()),
+        PageError::Json(why) => ListError::Incomplete(why.clone()),
     }
 }

@@ -24,7 +24,7 @@ fn path(kube: &Kube) -> String {
 ///
 /// See [`KubeError`].
 pub fn get(kube: &Kube) -> Result<Option<Object>, KubeError> {
-    kube.find(&path(kube))
+    kube.find_whole(&path(kube))
 }
 
 /// The state's text in a ConfigMap; absent where the key is.

@@ -5,7 +5,7 @@ use super::list::{self, ListError};
 use super::stream::{self, Lines};
 use super::{Kube, KubeError, components};
 use crate::rules::component::CREATED;
-use crate::rules::json::parse_foreign;
+use crate::rules::json::{fault, parse_foreign};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -167,7 +167,8 @@ impl Watch {
     /// The stream broke, or was silent for too long.
     pub fn read(&mut self) -> Result<Option<(Change, Option<String>)>, String> {
         let Some(line) = self.0.read()? else { return Ok(None) };
-        let line: Line = serde_json::from_slice(&line).map_err(|e| format!("not a line of a watch: {e}"))?;
+        let line: Line =
+            serde_json::from_slice(&line).map_err(|e| format!("not a line of a watch: {}", fault(&e)))?;
         let version = line.object.metadata.as_ref().and_then(|m| m.resource_version.clone());
         let change = match line.r#type.as_str() {
             "ADDED" | "MODIFIED" => {
@@ -177,7 +178,7 @@ impl Watch {
             "DELETED" => Change::Gone(line.object.seen().0.name),
             "BOOKMARK" => Change::Bookmark,
             "ERROR" => Change::Failed(format!("code {}", line.object.code.unwrap_or_default())),
-            other => Change::Failed(format!("unknown event {other:?}")),
+            _ => Change::Failed("unknown event".to_owned()),
         };
         Ok(Some((change, version)))
     }

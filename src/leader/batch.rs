@@ -11,8 +11,8 @@ use std::time::Duration;
 pub(super) const TOGETHER: usize = 32;
 /// How long components are read before the writes that follow are sent.
 const READ_FOR: Duration = Duration::from_secs(1);
-/// Most JSON values in the objects of one batch before it is sent: about 32 MiB.
-const HELD_MOST: usize = 1_000_000;
+/// Heaviest that the objects of one batch get before it is sent, in units of 32 bytes: 16 MiB.
+const HELD_MOST: usize = 512 * 1024;
 /// Pause before a batch is begun again whose reading of the Lease got no answer.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
 /// How long an outcome waits for others to be recorded with it.

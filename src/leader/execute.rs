@@ -1,4 +1,6 @@
 //! Accepted commands on their way through the cluster: read the components, read the Lease, write, record.
+//!
+//! No write but by `batch::run`; no receipt, and nothing told to upkeep, before the outcome is committed.
 
 use super::batch::{self, AGAIN, Planned};
 use super::store::Stop;

@@ -227,7 +227,7 @@ pub(super) fn still_ours(world: &World, tenure: &Tenure) -> Result<(), Stop> {
         Ok(Some(lease)) if tenure.owns(&LeaseRecord::read(&lease.0)) => may_act(world, tenure),
         Ok(_) => Err(Stop::Deposed),
         Err(error) => {
-            log::warn!("lease unreadable before a write: error={:?}", error.to_string());
+            log::warn!("lease not readable before a write: error={:?}", error.to_string());
             Err(Stop::unavailable(world, &error))
         }
     }

@@ -73,7 +73,7 @@ impl Keeper {
                 kept.due = None;
             }
             // Whatever it was about to do, what stands is what succeeded before it.
-            Effect::FailedAbsent(..) | Effect::None => kept.due = Some(Duration::ZERO),
+            Effect::FailedMarked(..) | Effect::None => kept.due = Some(Duration::ZERO),
         }
         if missed.is_some_and(|glimpse| asks_for_a_look(name, &glimpse, state, kept.reference.as_ref())) {
             kept.due = Some(Duration::ZERO);

@@ -3,7 +3,7 @@
 //! The whole `spec` is ours; of the metadata up to two labels and three annotations. Everything else is
 //! carried as it was read: to leave out another's finalizer would remove the object.
 
-use super::json::normalise;
+use super::json::weight;
 use super::kubernetes::Object;
 use super::messages::Command;
 use super::names::{CommandId, ComponentName, Sequence};
@@ -107,7 +107,7 @@ fn sign(object: &mut Object, author: &Author) {
 }
 
 impl Write {
-    /// How many JSON values it holds, for a bound on what is held at once.
+    /// What it takes of memory ([`weight()`]), for a bound on what is held at once.
     #[must_use]
     pub fn weight(&self) -> usize {
         match self {
@@ -115,15 +115,6 @@ impl Write {
             Self::Delete { .. } => 1,
         }
     }
-}
-
-fn weight(value: &Value) -> usize {
-    let children: usize = match value {
-        Value::Array(items) => items.iter().map(weight).sum(),
-        Value::Object(members) => members.values().map(weight).sum(),
-        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
-    };
-    children.saturating_add(1)
 }
 
 /// Whether `live` was last written by this command and still holds its name: in the label of a bare write, or
@@ -139,8 +130,8 @@ pub fn created_by(live: &Object) -> Option<u64> {
     live.annotation(CREATED)?.parse().ok()
 }
 
-/// Whether the live `spec` is the signed one, number for number (`1.0` is `1`).
+/// Whether the live `spec` is the signed one. Equal numbers are equal here: both were read by [`super::json`].
 #[must_use]
 pub fn same_spec(live: &Object, spec: &Map<String, Value>) -> bool {
-    live.0.get("spec").is_some_and(|live| normalise(live.clone()) == Value::Object(spec.clone()))
+    live.0.get("spec").and_then(Value::as_object) == Some(spec)
 }

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 #[cfg(test)]
@@ -21,6 +22,27 @@ const URL: &str = "https://host[:port] and nothing more";
 
 /// Longest host name, in characters (RFC 1035 section 2.3.4, without the final dot).
 const MAX_HOST: usize = 253;
+
+/// How long the Lease may be held for, in seconds: a leader acts for two thirds of it without a renewal.
+const LEASE_S: RangeInclusive<u64> = 3..=300;
+/// See [`LEASE_S`], where nothing is said.
+const LEASE_DEFAULT: u64 = 15;
+/// How long without an answer of the gateway may count as online, in seconds: as long a sensitive command is accepted.
+const OFFLINE_S: RangeInclusive<u64> = 5..=86_400;
+/// See [`OFFLINE_S`], where nothing is said.
+const OFFLINE_DEFAULT: u64 = 120;
+/// How long a poll may wait for a command, in seconds.
+const POLL_S: RangeInclusive<u64> = 1..=30;
+/// See [`POLL_S`], where nothing is said.
+const POLL_DEFAULT: u64 = 30;
+/// How long it may be from one report to the next, in seconds.
+const REPORT_S: RangeInclusive<u64> = 10..=86_400;
+/// See [`REPORT_S`], where nothing is said.
+const REPORT_DEFAULT: u64 = 300;
+/// How long a command's window may be allowed to be, in seconds.
+const VALIDITY_S: RangeInclusive<u64> = 1..=MAX_NUMBER;
+/// See [`VALIDITY_S`], where nothing is said: a week.
+const VALIDITY_DEFAULT: u64 = 604_800;
 
 /// Who this agent is and how it behaves. CONTRACT section 3.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +91,15 @@ impl Configuration {
             identity_id: members.parsed("payload.identity_id", IdentityId::parse, "a UUID")?,
             gateway_url: members.parsed("payload.gateway_url", GatewayUrl::parse, URL)?,
             namespace: members.parsed("payload.namespace", Label::parse, LABEL)?,
-            lease_duration_s: members.number("payload.lease_duration_s", Some(15), 3, 300)?,
-            offline_after_s: members.number("payload.offline_after_s", Some(120), 5, 86_400)?,
-            poll_wait_s: members.number("payload.poll_wait_s", Some(30), 1, 30)?,
-            report_interval_s: members.number("payload.report_interval_s", Some(300), 10, 86_400)?,
-            max_validity_s: members.number("payload.max_validity_s", Some(604_800), 1, MAX_NUMBER)?,
+            lease_duration_s: members.number("payload.lease_duration_s", Some(LEASE_DEFAULT), &LEASE_S)?,
+            offline_after_s: members.number("payload.offline_after_s", Some(OFFLINE_DEFAULT), &OFFLINE_S)?,
+            poll_wait_s: members.number("payload.poll_wait_s", Some(POLL_DEFAULT), &POLL_S)?,
+            report_interval_s: members.number(
+                "payload.report_interval_s",
+                Some(REPORT_DEFAULT),
+                &REPORT_S,
+            )?,
+            max_validity_s: members.number("payload.max_validity_s", Some(VALIDITY_DEFAULT), &VALIDITY_S)?,
             issued_at: members.time("payload.issued_at")?,
         };
         members.end()?;

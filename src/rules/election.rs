@@ -5,7 +5,6 @@
 //! thirds of a term after the last renewal that succeeded was sent. This alone does not fence: what
 //! a paused leader sends late is kept out by the preconditions of each write.
 
-use super::json::normalise;
 use jiff::Timestamp;
 use serde_json::Value;
 use std::sync::Arc;
@@ -45,7 +44,7 @@ impl LeaseRecord {
     pub fn read(lease: &Value) -> Self {
         let member = |part: &str, name: &str| lease.get(part)?.get(name);
         let text = |part, name| member(part, name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let number = |name| member("spec", name).cloned().map(normalise)?.as_u64();
+        let number = |name| member("spec", name)?.as_u64();
         let transitions = number("leaseTransitions").and_then(|count| u32::try_from(count).ok());
         Self {
             holder: text("spec", "holderIdentity"),

@@ -1,7 +1,8 @@
 //! One accepted command on its way: what to do next, given what the cluster shows (CONTRACT section 6).
 //!
 //! Invariants: nothing is concluded from a read while a write of this command is unanswered; an object that
-//! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read.
+//! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read; a failed
+//! command whose create may still land leaves a mark.
 
 use super::component::{self, Author, Write};
 use super::envelope::Verified;
@@ -66,8 +67,8 @@ pub enum Ending {
         reason: Reason,
         /// For people.
         message: String,
-        /// The component did not exist, so that a lost create may still land: leaves a mark.
-        absent: bool,
+        /// The component did not exist, or a create got no answer, so that one may still land: leaves a mark.
+        marked: bool,
     },
 }
 
@@ -84,8 +85,8 @@ impl Ending {
                 Effect::Applied(name.clone(), desired)
             }
             Self::Deleted { .. } => Effect::Deleted(name.clone(), mark()),
-            Self::Failed { absent: true, .. } => Effect::FailedAbsent(name.clone(), mark()),
-            Self::Failed { absent: false, .. } => Effect::None,
+            Self::Failed { marked: true, .. } => Effect::FailedMarked(name.clone(), mark()),
+            Self::Failed { marked: false, .. } => Effect::None,
         }
     }
 }
@@ -101,12 +102,15 @@ pub enum Aim {
 
 /// An accepted command that writes a component.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each by itself is what an answer or a reading said")]
 pub struct Execution {
     name: ComponentName,
     aim: Aim,
     author: Author,
     limit: TimeLimit,
     unanswered: bool,
+    /// A create got no answer. No other write makes it conflict for good: what stands may go again.
+    lost_create: bool,
     bare: bool,
     existed: bool,
     deleting: Option<(String, Duration)>,
@@ -121,6 +125,7 @@ impl Execution {
     pub fn new(name: ComponentName, aim: Aim, command: &Command, began: Duration, recovered: bool) -> Self {
         Self {
             name,
+            lost_create: recovered && matches!(aim, Aim::Apply(_)),
             aim,
             author: Author::of(command),
             limit: TimeLimit::new(command, began, recovered),
@@ -134,8 +139,7 @@ impl Execution {
         }
     }
 
-    /// The component was kept until now: where a former leader began, and nothing is there, it is that which
-    /// was deleted.
+    /// The component was kept until now: where a former leader began, and nothing is there, that was deleted.
     pub fn note_kept(&mut self) {
         self.existed = true;
     }
@@ -181,13 +185,13 @@ impl Execution {
         if live.terminating() {
             self.trouble = held("waits for the former object to be deleted", live);
             return match &self.failing {
-                Some(failure) if !self.unanswered => failed(failure, false),
+                Some(failure) if !self.unanswered => failed(failure, self.lost_create),
                 Some(_) | None => Step::Wait(LOOK_AGAIN),
             };
         }
         match &self.failing {
             None => Step::Write(Write::Replace(component::replaced(live, spec, &self.author, self.bare))),
-            Some(failure) if !self.unanswered => failed(failure, false),
+            Some(failure) if !self.unanswered => failed(failure, self.lost_create),
             // A hand may have taken our marks off: what is asked for stands, and nobody needs to know by whom.
             Some(_) if exact => self.applied(live, false, live.generation()),
             Some(_) => self.settle(live),
@@ -227,6 +231,7 @@ impl Execution {
     }
 
     fn rejected(&mut self, write: &Write, error: &KubeError) -> Step {
+        self.lost_create |= matches!((error, write), (KubeError::Unanswered { .. }, Write::Create(_)));
         match (error, write) {
             (KubeError::Refused { .. }, Write::Settle(_)) => return Step::Retry(None),
             (KubeError::Refused { .. }, Write::Replace(_)) if error.annotations_full() && !self.bare => {
@@ -258,11 +263,11 @@ impl Execution {
             return self.going();
         }
         if let Some(failure) = self.failing.as_ref().filter(|_| !self.unanswered) {
-            return failed(failure, false);
+            return failed(failure, self.lost_create);
         }
         if matches!(error, KubeError::Refused { .. }) && !self.unanswered {
             let (reason, message) = (Reason::KubernetesRefused, self.trouble.clone());
-            return Step::End(Ending::Failed { reason, message, absent: false });
+            return Step::End(Ending::Failed { reason, message, marked: self.lost_create });
         }
         retry(error)
     }
@@ -284,9 +289,9 @@ impl Execution {
     }
 }
 
-fn failed(failure: &Failure, absent: bool) -> Step {
+fn failed(failure: &Failure, marked: bool) -> Step {
     let Failure { reason, message } = failure.clone();
-    Step::End(Ending::Failed { reason, message, absent })
+    Step::End(Ending::Failed { reason, message, marked })
 }
 
 fn retry(error: &KubeError) -> Step {

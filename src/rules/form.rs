@@ -5,6 +5,7 @@ use super::names::parse_time;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 use std::fmt;
+use std::ops::RangeInclusive;
 
 /// What is wrong with the form of a payload, and where. Holds no foreign text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,8 +115,7 @@ impl<'v> Members<'v> {
         &mut self,
         member: &'static str,
         default: Option<u64>,
-        min: u64,
-        max: u64,
+        range: &RangeInclusive<u64>,
     ) -> Result<u64, FormError> {
         let value = match (self.optional(member), default) {
             (Some(value), _) => value,
@@ -124,8 +124,11 @@ impl<'v> Members<'v> {
         };
         let found = value.as_i64().ok_or_else(|| expected(member, "a whole number"))?;
         match u64::try_from(found) {
-            Ok(number) if (min..=max).contains(&number) => Ok(number),
-            Ok(_) | Err(_) => Err(FormError { member, problem: Problem::OutOfRange { min, max, found } }),
+            Ok(number) if range.contains(&number) => Ok(number),
+            Ok(_) | Err(_) => {
+                let (min, max) = (*range.start(), *range.end());
+                Err(FormError { member, problem: Problem::OutOfRange { min, max, found } })
+            }
         }
     }
 

@@ -19,9 +19,11 @@ mod length;
 pub mod plain;
 #[cfg(test)]
 mod tests;
+mod weight;
 
 pub use canonical::canonical;
 pub use length::length;
+pub use weight::weight;
 
 /// Largest envelope on the wire, in bytes. CONTRACT section 2.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;
@@ -38,10 +40,13 @@ const MAX_NUMBER_F64: f64 = 9_007_199_254_740_991.0;
 /// Depth at which foreign JSON is refused; `serde_json` itself stops at 127.
 const MAX_FOREIGN_DEPTH: usize = 120;
 
+/// Heaviest object of others, in units of 32 bytes ([`weight()`]): 32 MiB. Every spec that can be signed is lighter.
+pub const MAX_OBJECT_WEIGHT: usize = 1024 * 1024;
+
 /// Why a text is not JSON that we take. CONTRACT section 2, "parsing is strict".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonError {
-    /// More bytes than the caller allows.
+    /// More bytes than the caller allows, or heavier than an object may be.
     TooLarge,
     /// It ends before its value does: more of it could make it JSON.
     CutOff,
@@ -61,7 +66,7 @@ pub enum JsonError {
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooLarge => "too many bytes",
+            Self::TooLarge => "too large",
             Self::CutOff => "not one whole JSON value",
             Self::NotUtf8 => "not UTF-8",
             Self::Syntax => "not one JSON value",
@@ -77,7 +82,7 @@ impl fmt::Display for JsonError {
 /// # Errors
 /// What the contract refuses as `invalid_envelope` for its JSON alone.
 pub fn parse(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
-    read(bytes, max_bytes, &Reader::new(MAX_DEPTH, true))
+    read(bytes, max_bytes, &Reader::new(MAX_DEPTH, true, usize::MAX))
 }
 
 /// Reads JSON that others wrote (the API server, the state): as strict as [`parse`], but deeper,
@@ -86,20 +91,22 @@ pub fn parse(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
 /// # Errors
 /// Not JSON, duplicate member names, too many bytes, or nested too deep.
 pub fn parse_foreign(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
-    read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false))
+    read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false, usize::MAX))
 }
 
-/// Normalises the numbers of a value that was not read by this module. Numbers above 2^53-1 stay.
+/// Reads as [`parse_foreign`] what anybody may have written: it takes no more memory than [`MAX_OBJECT_WEIGHT`],
+/// whatever its bytes become.
+///
+/// # Errors
+/// Those of [`parse_foreign`]; too heavy is too large.
+pub fn parse_object(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
+    read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false, MAX_OBJECT_WEIGHT))
+}
+
+/// What is wrong with a text, and where. Nothing of the text: the library's own words quote it, at any length.
 #[must_use]
-pub fn normalise(value: Value) -> Value {
-    match value {
-        Value::Null | Value::Bool(_) | Value::String(_) => value,
-        Value::Number(number) => Value::Number(normal_number(number)),
-        Value::Array(items) => Value::Array(items.into_iter().map(normalise).collect()),
-        Value::Object(members) => {
-            Value::Object(members.into_iter().map(|(name, member)| (name, normalise(member))).collect())
-        }
-    }
+pub fn fault(error: &serde_json::Error) -> String {
+    format!("{:?} error at line {} column {}", error.classify(), error.line(), error.column())
 }
 
 fn read(bytes: &[u8], max_bytes: usize, reader: &Reader) -> Result<Value, JsonError> {
@@ -117,10 +124,6 @@ fn read(bytes: &[u8], max_bytes: usize, reader: &Reader) -> Result<Value, JsonEr
     Ok(value)
 }
 
-fn normal_number(number: Number) -> Number {
-    if number.is_f64() { number.as_f64().and_then(float).unwrap_or(number) } else { number }
-}
-
 /// The number for a double: an integer where the double is one within 2^53-1.
 fn float(value: f64) -> Option<Number> {
     if value.fract() == 0.0 && value.abs() <= MAX_NUMBER_F64 {
@@ -134,12 +137,20 @@ fn float(value: f64) -> Option<Number> {
 struct Reader {
     max_depth: usize,
     bounded_numbers: bool,
+    weight_left: Cell<usize>,
     error: Cell<Option<JsonError>>,
 }
 
 impl Reader {
-    fn new(max_depth: usize, bounded_numbers: bool) -> Self {
-        Self { max_depth, bounded_numbers, error: Cell::new(None) }
+    fn new(max_depth: usize, bounded_numbers: bool, max_weight: usize) -> Self {
+        Self { max_depth, bounded_numbers, weight_left: Cell::new(max_weight), error: Cell::new(None) }
+    }
+
+    fn weigh<E: Error>(&self, weight: usize) -> Result<(), E> {
+        let left =
+            self.weight_left.get().checked_sub(weight).ok_or_else(|| self.fail(JsonError::TooLarge))?;
+        self.weight_left.set(left);
+        Ok(())
     }
 
     fn fail<E: Error>(&self, error: JsonError) -> E {
@@ -170,6 +181,7 @@ impl<'de> DeserializeSeed<'de> for Node<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, source: D) -> Result<Value, D::Error> {
+        self.reader.weigh(1)?;
         source.deserialize_any(self)
     }
 }
@@ -214,10 +226,12 @@ impl<'de> Visitor<'de> for Node<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
+        self.reader.weigh(1)?;
         Ok(Value::String(value.to_owned()))
     }
 
     fn visit_string<E: Error>(self, value: String) -> Result<Value, E> {
+        self.reader.weigh(1)?;
         Ok(Value::String(value))
     }
 
@@ -227,6 +241,8 @@ impl<'de> Visitor<'de> for Node<'_> {
         while let Some(item) = source.next_element_seed(inside)? {
             items.push(item);
         }
+        // A list of one has room for four until now.
+        items.shrink_to_fit();
         Ok(Value::Array(items))
     }
 
@@ -234,6 +250,7 @@ impl<'de> Visitor<'de> for Node<'_> {
         let inside = self.inside()?;
         let mut members = Map::new();
         while let Some(name) = source.next_key::<String>()? {
+            self.reader.weigh(weight::member(members.len()))?;
             match members.entry(name) {
                 Entry::Vacant(place) => {
                     place.insert(source.next_value_seed(inside)?);

@@ -60,7 +60,7 @@ impl Object {
         self.0.get("metadata")?.get("labels")?.get(key)?.as_str()
     }
 
-    /// Whether it nested too deep to be read, and stands here without what nests: never written back as read.
+    /// Whether it nested too deep or weighed too much to be read, and stands here without what nests: never written back as read.
     #[must_use]
     pub fn is_shell(&self) -> bool {
         self.0.get("spec").is_some_and(Value::is_null)
@@ -121,6 +121,8 @@ pub enum KubeError {
     Gone(String),
     /// Not acted on, to be tried again: 401, 429, or no connection.
     Unavailable {
+        /// The HTTP status, where there was an answer.
+        status: Option<u16>,
         /// What happened.
         message: String,
         /// The server's `Retry-After`, as sent.
@@ -145,7 +147,7 @@ impl KubeError {
             410 => Self::Gone(message),
             400 | 403 | 405 | 413 | 422 => Self::Refused { status, message },
             500.. => Self::Unanswered { message, retry_after },
-            _ => Self::Unavailable { message, retry_after },
+            _ => Self::Unavailable { status: Some(status), message, retry_after },
         }
     }
 

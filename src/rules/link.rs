@@ -29,7 +29,7 @@ pub enum Link {
 
 impl Link {
     /// Judges the link from moments on the monotonic clock: `answered` is when the latest request
-    /// that the gateway answered with 2xx was *sent*. A refusal is not an answer.
+    /// that the gateway answered with 200 was *sent*. A refusal is not an answer.
     #[must_use]
     pub fn judge(
         now: Duration,

@@ -61,7 +61,7 @@ impl Command {
                 .cloned()
                 .ok_or_else(|| expected("payload.arguments", "an object"))?,
             nonce: members.parsed("payload.nonce", Nonce::parse, "22 to 64 characters of A-Z a-z 0-9 _ -")?,
-            sequence: Sequence::new(members.number("payload.sequence", None, 1, MAX_NUMBER)?)
+            sequence: Sequence::new(members.number("payload.sequence", None, &(1..=MAX_NUMBER))?)
                 .ok_or_else(|| expected("payload.sequence", "1 to 2^53-1"))?,
             not_before: members.time("payload.not_before")?,
             not_after: members.time("payload.not_after")?,

@@ -60,8 +60,9 @@ fn the_help_of_run_names_the_exit_codes_and_the_environment() {
 fn the_help_of_the_others_names_their_exit_codes() {
     for (command, codes) in [
         ("submit", &["0", "1", "3", "64", "66", "69", "71", "75"][..]),
-        ("health", &["0", "1", "64"]),
+        ("health", &["0", "1", "64", "71"]),
         ("doctor", &["0", "1", "64", "71"]),
+        ("verify", &["0", "1", "64", "66", "71", "78"]),
     ] {
         let (_, help, _) = parts(&output(&[command, "--help"]));
         let words: Vec<&str> = help.split(|c: char| !c.is_ascii_alphanumeric()).collect();
@@ -202,6 +203,7 @@ fn a_replica_without_a_pods_name_or_token_starts_all_the_same() {
     for name in ["POD_NAME", "POD_UID", "POD_NAMESPACE", "HOSTNAME"] {
         run.env(name, "");
     }
+    run.env("RUST_LOG", "debug");
     let process = run.start();
     let line = until("it to start", SOON, || {
         process.stderr_text().lines().find(|line| line.contains(" starting ")).map(str::to_owned)
@@ -209,6 +211,16 @@ fn a_replica_without_a_pods_name_or_token_starts_all_the_same() {
     let holder = line.split("holder=").nth(1).unwrap();
     let (name, random) = holder.split_once('_').unwrap();
     assert!(!name.is_empty() && random.len() >= 16, "{holder}");
+    let token = format!("token not readable file={:?}", folder.path().join("token"));
+    let said = until("a second look at the token's file", SOON, || {
+        let log = process.stderr_text();
+        let about: Vec<String> =
+            log.lines().filter(|line| line.contains(&token)).map(str::to_owned).collect();
+        (about.len() > 1).then_some(about)
+    });
+    assert!(said.iter().all(|line| line.ends_with(": the API server is asked without one")), "{said:?}");
+    let loud: Vec<bool> = said.iter().map(|line| line.contains(" WARN ")).collect();
+    assert!(loud[0] && !loud[1], "said once: {said:?}");
     process.terminate();
     assert_eq!(process.wait_exit(SOON), Some(0));
 }

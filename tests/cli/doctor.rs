@@ -79,6 +79,10 @@ fn each_thing_that_is_wrong_with_an_identity_is_found_by_its_name() {
     let elsewhere = findings(folder.path(), &Identity::issue(), "elsewhere");
     let (status, message) = about(&elsewhere, "configuration");
     assert!(status == "wrong" && message.contains("\"elsewhere\""), "{message}");
+    // A cluster that is registered keeps its namespace.
+    let advice =
+        elsewhere.iter().find(|finding| finding["name"] == "configuration").unwrap()["advice"].clone();
+    assert!(advice.as_str().unwrap().contains("another cluster name"), "{advice}");
 }
 
 #[test]

@@ -11,6 +11,9 @@ use std::fs;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+/// No more than was asked.
+const SAID_OF_RIGHTS: &str = "all that are needed; it may neither read Secrets nor create Pods";
+
 #[test]
 fn of_a_good_agent_everything_is_ok_one_line_each() {
     let world = World::start("doctor-well", &json!({}));
@@ -23,7 +26,14 @@ fn of_a_good_agent_everything_is_ok_one_line_each() {
     let names: Vec<&str> = names.iter().map(|line| line.split_once(": ").expect("a name").0).collect();
     let all = ["identity files", "configuration", "certificate", "API server", "permissions", "CRD", "Lease"];
     assert_eq!(names, [&all[..], &["state", "gateway", "clock", "threads"]].concat(), "{text}");
-    for part in [world.tenant_id(), world.cluster_id(), agent.holder().as_str(), "version v1.", "term 1"] {
+    for part in [
+        world.tenant_id(),
+        world.cluster_id(),
+        agent.holder().as_str(),
+        "version v1.",
+        "term 1",
+        SAID_OF_RIGHTS,
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
@@ -131,14 +141,19 @@ fn an_unusable_token_or_api_server_is_named_and_what_rests_on_it_is_unknown() {
     doctor.token = world.folder().join("none");
     let (message, _) = doctor.only_wrong("API server");
     assert!(message.contains("none: not readable"), "{message}");
+    fs::write(&doctor.token, "of-another-cluster").expect("a token");
+    let (message, advice) = doctor.only_wrong("API server");
+    assert!(message.contains("Unauthorized") && advice.contains("mount a token"), "{message} {advice}");
     doctor.token = good;
     "https://127.0.0.1:1".clone_into(&mut doctor.kube_api);
-    let (message, _) = doctor.only_wrong("API server");
-    assert!(message.contains("127.0.0.1:1: no connection"), "{message}");
+    let (message, advice) = doctor.only_wrong("API server");
+    assert!(message.contains("127.0.0.1:1: no connection") && advice.contains("its address"), "{message}");
     let (_, findings) = doctor.findings();
     for name in ["permissions", "CRD", "Lease", "state", "threads"] {
         let finding = findings.iter().find(|finding| finding["name"] == name).expect(name);
         assert_eq!(finding["status"], "unknown", "{finding}");
+        let not_asked = finding["message"].as_str().expect("a text").contains("not asked: see API server");
+        assert_eq!(not_asked, name != "threads", "{finding}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::lab::{
     BOUND, POD, add_finalizer, applied, assert_kept_of_another, let_go, live, patch, queue, succeeded,
-    touch_by_another, until_spec,
+    touch_by_another, until_event, until_spec,
 };
 use crate::wired::Wired;
 use navin_test_support::{Fate, World, until};
@@ -123,6 +123,8 @@ fn repairs_are_reported_and_a_component_that_is_changed_again_and_again_is_conte
     assert_eq!(report["components"][0]["in_sync"], false);
     assert_eq!(report["counters"]["drift_repaired"], 5);
     assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 99 }), "not restored at once");
+    let told = until_event(&world, "Contested", 1);
+    assert_eq!(told["involvedObject"]["name"], "ingress");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::gateway::Scripted;
 use crate::inbox_lab::count_log;
 use crate::lab::{
     BOUND, POD, add_finalizer, let_go, live, outcome, queue, record, state, succeeded, until_accepted,
+    until_event,
 };
 use crate::wired::{COMPONENTS, RECEIPTS, STATE, Wired, writes_component};
 use navin_test_support::{Agent, Exchange, Fate, Gate, Proxy, Wire, World, until};
@@ -111,6 +112,7 @@ fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_noth
         assert_eq!(scripted.answer(payload)["reason"], "nonce_replayed");
     }
     assert_eq!(count_log(&agent, "state full"), 1, "{}", agent.process().stderr_tail());
+    until_event(world, "StateFull", 1);
     // What makes room, or needs none, is taken.
     assert_eq!(scripted.answer(&signer.delete("small", 7))["status"], "succeeded");
     assert!(scripted.gateway.receipts_of(too_much_id).is_empty(), "it is left where it is");

@@ -1,23 +1,16 @@
 //! What people see with `kubectl get events`.
 
-use crate::lab::{BOUND, POD, applied, patch};
+use crate::lab::{BOUND, POD, applied, patch, until_event};
 use crate::wired::Wired;
 use navin_cluster_agent::clock::{Clock as _, SystemClock};
 use navin_cluster_agent::http::{HttpsClient, TlsFiles};
 use navin_cluster_agent::kube::Kube;
 use navin_cluster_agent::notices::{About, Crier, Notices};
 use navin_test_support::{Call, Exchange, Fate, World, until};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-fn until_event(world: &World, reason: &str, count: u64) -> Value {
-    until(&format!("the Event {reason} to count {count}"), 2 * BOUND, || {
-        let mut events = world.namespace.events().into_iter();
-        events.find(|event| event["reason"] == reason && event["count"].as_u64() >= Some(count))
-    })
-}
 
 #[test]
 fn a_component_that_is_restored_again_and_again_is_told_in_one_event_that_counts() {

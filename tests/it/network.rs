@@ -47,15 +47,23 @@ fn a_server_in_between_that_answers_for_the_manager_ends_nobody_and_fills_no_log
     wired.wire.wait("a poll", 0, BOUND, |exchange| polls(exchange) && exchange.took_effect());
     let page = || MARK.repeat(2_000);
     let html = |status, body| Fate::Page { status, kind: "text/html", retry_after: None, body };
-    let mut number = 0;
+    let (mut polled, mut others) = (0, 0);
     wired.wire.rule(move |call: &Call, reply| {
         if call.server != Server::Gateway {
             return Fate::Pass;
         }
+        let poll = call.is("GET", COMMANDS);
+        let number = if poll { &mut polled } else { &mut others };
         if reply.is_none() {
-            number += 1;
+            *number += 1;
         }
-        match (number % 5, reply) {
+        match (*number % 5, reply) {
+            // A parser's error would quote what it found.
+            (3, _) if poll => Fate::Answer {
+                status: 200,
+                body: json!({ "commands": page() }).to_string(),
+                retry_after_s: None,
+            },
             (0, None) => html(502, page()),
             (1, None) => html(503, String::new()),
             // This one passes the call on, and loses its patience.

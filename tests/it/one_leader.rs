@@ -1,6 +1,6 @@
 //! No two replicas act at once. Each scenario is a public report about another program, named with it.
 
-use crate::lab::{BOUND, outcome, queue, succeeded};
+use crate::lab::{BOUND, outcome, queue, succeeded, until_event};
 use crate::wired::{COMPONENTS, LEASE, Replica, SLACK, TERM, Wired, holder_in, writes_lease};
 use navin_test_support::{Exchange, Fate, Gate, until};
 use serde_json::json;
@@ -99,6 +99,8 @@ fn a_create_of_a_dead_leader_that_lands_after_a_newer_delete_is_removed() {
     until("the late component to be gone", BOUND, || {
         wired.world.namespace.component("late").is_none().then_some(())
     });
+    let told = until_event(&wired.world, "LateCreateRemoved", 1);
+    assert_eq!(told["involvedObject"]["name"], "late");
 }
 
 /// kubernetes/kubernetes#61151: two replicas of one name each saw their own Lease.

@@ -1,7 +1,7 @@
 //! What others write into the state while a leader does. Each scenario is a public report about another program,
 //! named with it.
 
-use crate::lab::{BOUND, POD, record, state, succeeded};
+use crate::lab::{BOUND, POD, record, state, succeeded, until_event};
 use crate::wired::{STATE, Wired, writes_component};
 use navin_test_support::until;
 use serde_json::json;
@@ -68,6 +68,7 @@ fn what_another_writer_wrote_into_the_state_is_read_and_decided_on_again() {
         assert!(record(&merged, command_id).is_some(), "{command_id} is there too");
     }
     assert_eq!(merged["term"], 2, "it began anew from what it found");
+    until_event(&wired.world, "StateConflict", 1);
 }
 
 /// The same report: many conflicts in a row.

@@ -1,7 +1,7 @@
 //! Every refusal of CONTRACT section 2, in its order, as the gateway's agent sees it.
 
 use crate::gateway::Scripted;
-use crate::lab::{BOUND, state};
+use crate::lab::{BOUND, state, until_event};
 use crate::signer::{Signer, seconds_from_now};
 use jiff::Timestamp;
 use navin_test_support::until;
@@ -105,6 +105,7 @@ fn what_has_no_readable_ids_gets_no_receipt_and_is_counted() {
         let refused = &reports.last()?["counters"]["refused"];
         (*refused == json!({ "invalid_envelope": 3 })).then_some(())
     });
+    until_event(&scripted.world, "CommandRefused", 3);
 }
 
 #[test]
@@ -173,6 +174,7 @@ fn after_the_state_was_lost_sensitive_commands_from_before_are_refused() {
         (state["unfinished"] == false && state["term"] == 1).then_some(lost_at)
     });
     scripted.gateway.wait_poll(polls);
+    until_event(world, "StateLost", 1);
 
     // It ran, which nobody can know any more: it does not run again.
     let again = scripted.answer(&ran);

@@ -1,8 +1,10 @@
 //! The report is what CONTRACT section 5 shows: its example is held against what the agent sends.
 
 use crate::gateway::Scripted;
-use crate::lab::BOUND;
-use navin_test_support::until;
+use crate::inbox_lab::{count_log, wait_log};
+use crate::lab::{BOUND, POD};
+use crate::wired::{REPORT, Wired};
+use navin_test_support::{Fate, until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -45,5 +47,26 @@ fn a_report_has_the_members_of_the_contract_and_no_others() {
         let found: BTreeSet<&str> = rows.iter().flat_map(|row| members(row, "")).collect();
         assert_eq!(found, members(&example, "/components/0"), "in {rows:?}");
         Some(())
+    });
+}
+
+#[test]
+fn a_report_that_the_manager_refuses_is_told_once_and_tried_again() {
+    let wired = Wired::start("report-refused", &json!({}));
+    wired.wire.rule(|call, reply| match reply {
+        None if call.is("POST", REPORT) => Fate::answer(413, "too_large"),
+        _ => Fate::Pass,
+    });
+    let replica = wired.replica(POD);
+    wait_log(&replica.agent, "report refused error=\"the gateway answered 413 \\\"too_large\\\"\"");
+    until("another try", BOUND, || {
+        let sent = wired.wire.since(0).into_iter().filter(|exchange| exchange.call.is("POST", REPORT));
+        (sent.count() > 1).then_some(())
+    });
+    assert_eq!(count_log(&replica.agent, "report refused"), 1);
+    wired.wire.pass_all();
+    until("a report at the manager", BOUND, || {
+        let shown = wired.world.manager.cluster(wired.world.cluster_id());
+        shown["report"].is_object().then_some(())
     });
 }

@@ -1,6 +1,8 @@
 //! What the agent's service account may do in the cluster, and that there is nothing else.
 
-use navin_test_support::{Api, World};
+use crate::inbox_lab::{count_log, wait_log};
+use crate::lab::{BOUND, POD};
+use navin_test_support::{Api, World, until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -113,4 +115,22 @@ fn secrets_workloads_and_other_namespaces_are_forbidden() {
     assert_eq!(api.delete(&world.namespace.state_path()).0, 403);
     assert_eq!(api.delete(&world.namespace.lease_path()).0, 403);
     assert_eq!(api.get(&world.namespace.components_path()).0, 200);
+}
+
+#[test]
+fn a_replica_without_rights_says_that_the_lease_is_not_readable_and_leads_when_it_is_given_them() {
+    let world = World::start("no-rights", &json!({}));
+    let (admin, name) = (world.cluster.admin(), &world.namespace.name);
+    let path =
+        format!("/apis/rbac.authorization.k8s.io/v1/namespaces/{name}/rolebindings/navin-cluster-agent");
+    let mut binding = admin.get(&path).1;
+    assert_eq!(admin.delete(&path).0, 200);
+    let api = agent_api(&world);
+    until("its rights to be gone", BOUND, || (api.get(&world.namespace.lease_path()).0 == 403).then_some(()));
+    let agent = world.agent(POD);
+    wait_log(&agent, "lease not readable error=\"Forbidden: ");
+    assert_eq!((world.namespace.lease(), count_log(&agent, "lease not readable")), (None, 1));
+    binding["metadata"] = json!({ "name": "navin-cluster-agent", "namespace": name });
+    admin.apply(&binding);
+    agent.wait_leads(&world.namespace, BOUND);
 }

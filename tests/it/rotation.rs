@@ -1,7 +1,7 @@
 //! A re-issued identity is taken from the mounted files without a restart; what does not verify is not.
 
 use crate::inbox_lab::{self, answer, id, signed};
-use crate::lab::{BOUND, POD, applied, outcome, queue, succeeded};
+use crate::lab::{BOUND, POD, applied, outcome, patch, queue, succeeded, until_spec};
 use crate::mount::Mount;
 use crate::signer::Signer;
 use navin_test_support::{Agent, Identity, World, until};
@@ -116,4 +116,52 @@ fn of_a_pair_of_which_one_half_is_new_the_old_one_is_kept_and_what_waited_goes_o
 
 fn transitions(world: &World) -> Value {
     world.namespace.lease().expect("a Lease")["spec"]["leaseTransitions"].clone()
+}
+
+/// A key in the form that `openssl genpkey` gives it, and its public half in that of `openssl pkey -pubout`: the example
+/// of RFC 8410 section 10.
+const NEW_KEY: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEINTuctv5E1hK1bbY8fdp+K06/nwoy/HU++CXqI9EdVhC
+-----END PRIVATE KEY-----
+";
+const NEW_PUBLIC: &str = "-----BEGIN PUBLIC KEY-----
+MCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=
+-----END PUBLIC KEY-----
+";
+
+/// docs/MANAGER.md, "When a key is lost".
+#[test]
+fn a_signing_key_that_is_changed_step_by_step_costs_no_command_and_nothing_that_was_approved() {
+    let world = World::start("rotation-key", &json!({}));
+    let mut mount = mount(&world);
+    let agent = agent(&world, &mount);
+    let tls = world.manager.data().join("tls");
+    let put = |name: &str, text: &str| {
+        fs::write(tls.join(name), text).expect("a file of the manager");
+        world.manager.restart();
+    };
+    let mut take = || {
+        let issued = reissue(&world, &json!({}));
+        mount.swap(|version| issued.write(version));
+        let identity = issued.config()["identity_id"].as_str().expect("an identity_id").to_owned();
+        wait_line(&agent, &format!("identity taken identity={identity}"));
+    };
+    applied(&world, "approved", &json!({ "by": "the former" }));
+
+    let former = fs::read_to_string(tls.join("manager.pem")).expect("manager.pem");
+    put("manager.pem", &(former + NEW_PUBLIC));
+    take();
+    put("signing.key", NEW_KEY);
+    applied(&world, "new", &json!({ "by": "the new" }));
+    patch(&world, "approved", &json!({ "spec": { "by": "hand" } }));
+    until_spec(&world, "approved", &json!({ "by": "the former" }));
+
+    applied(&world, "approved", &json!({ "by": "the new" }));
+    put("manager.pem", NEW_PUBLIC);
+    take();
+    for name in ["approved", "new"] {
+        patch(&world, name, &json!({ "spec": { "by": "hand" } }));
+        until_spec(&world, name, &json!({ "by": "the new" }));
+    }
+    applied(&world, "after", &json!({}));
 }

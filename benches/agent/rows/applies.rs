@@ -1,13 +1,14 @@
 //! Two hundred components, one applied after the other, as fast as they come.
 
 use crate::Plan;
-use crate::lab::{BOUND, Lab, component, spec, things};
+use crate::lab::{BOUND, Lab, component, spec, things, who, who_has};
 use crate::measure::{children_cpu_ms, cpu_ms, thread_cpu_ms};
 use crate::operator::Operator;
 use crate::peers::Peer;
 use crate::raw::Raw;
 use crate::table::{Goal, Row, Sample};
 use crate::units::milliseconds;
+use jiff::Timestamp;
 use navin_test_support::Namespace;
 use serde_json::json;
 use std::process::Command;
@@ -25,6 +26,8 @@ const LOOK: Duration = Duration::from_millis(2);
 struct Took {
     ms: f64,
     cpu_ms: f64,
+    /// Of `ms`, what its calls were inside the API server.
+    inside_ms: f64,
 }
 
 pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
@@ -57,6 +60,10 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     vec![
         row(from_end_to_end, |took| took.ms, vec![Goal::TimesLimit(1.3)]),
         row("the same: processor time of the client, ms", |took| took.cpu_ms, vec![]),
+        Row {
+            peers: vec![],
+            ..row("the same: inside the API server, by its log, ms", |took| took.inside_ms, vec![])
+        },
     ]
 }
 
@@ -69,21 +76,21 @@ fn ours_once(lab: &Lab) -> Took {
     let world = lab.world("applies", &json!({ "poll_wait_s": 1 }));
     let agent = lab.ours(&world, "applies-0");
     agent.wait_leads(&world.namespace, BOUND);
-    let mut operator = Operator::of(&world);
+    let (mut operator, who) = (Operator::of(&world), who(&agent));
     let first = operator.apply("first", &spec(0));
     operator.wait(&first, LOOK);
     agent.process().pause();
     thread::sleep(PAUSED);
     let ids: Vec<String> = (0..MANY).map(|number| operator.apply(&name(number), &spec(number))).collect();
     let before = cpu_ms(agent.process().pid());
-    let began = Instant::now();
+    let (began, since) = (Instant::now(), Timestamp::now());
     agent.process().resume();
     operator.wait(ids.last().expect("many"), LOOK);
     let ms = milliseconds(began.elapsed());
     for id in &ids {
         operator.wait(id, LOOK);
     }
-    Took { ms, cpu_ms: cpu_ms(agent.process().pid()) - before }
+    Took { ms, cpu_ms: cpu_ms(agent.process().pid()) - before, inside_ms: lab.audit.inside(&who, since) }
 }
 
 /// The same objects, each answer waited for, and nothing else.
@@ -94,14 +101,15 @@ fn raw_once(lab: &Lab, place: &Namespace) -> Took {
     raw.call("GET", &format!("{path}/none"), "", b"");
     let write = format!("{path}?timeout=5s&fieldManager=limit");
     let before = thread_cpu_ms();
-    let began = Instant::now();
+    let (began, since) = (Instant::now(), Timestamp::now());
     for number in 0..MANY {
         let body = component(namespace, &name(number), number, "");
         let (status, _) = raw.call("POST", &write, "application/json", body.as_bytes());
         assert_eq!(status, 201, "{path}");
     }
     let ms = milliseconds(began.elapsed());
-    let took = Took { ms, cpu_ms: thread_cpu_ms() - before };
+    let cpu_ms = thread_cpu_ms() - before;
+    let took = Took { ms, cpu_ms, inside_ms: lab.audit.inside(&who_has(&token), since) };
     lab.admin().delete(&path);
     took
 }
@@ -121,5 +129,5 @@ fn peer_once(lab: &Lab, peer: &Peer, namespace: &str, more: &[&str]) -> Took {
     let ms =
         said.unwrap_or_else(|| panic!("{}: {text}{}", peer.name, String::from_utf8_lossy(&output.stderr)));
     lab.admin().delete(&things(namespace));
-    Took { ms, cpu_ms }
+    Took { ms, cpu_ms, inside_ms: 0.0 }
 }

@@ -25,37 +25,70 @@ pub(crate) fn rows(lab: &Lab, plan: &Plan) -> Vec<Row> {
     agent.wait_leads(&world.namespace, BOUND);
     let mut operator = Operator::of(&world);
     let mut least = Duration::MAX;
+    let who = who(&agent);
     let mut once = |number: u32| {
         let id = operator.apply(&format!("one-{number:04}"), &spec(number));
-        let began = Instant::now();
+        let (began, since) = (Instant::now(), Timestamp::now());
         // Nobody looks while it cannot be there yet: that would take the processor from what is measured.
         thread::sleep(if least == Duration::MAX { Duration::ZERO } else { least.mul_f64(0.7) });
         operator.wait(&id, LOOK);
-        least = least.min(began.elapsed());
-        milliseconds(began.elapsed())
+        let (took, until) = (began.elapsed(), Timestamp::now());
+        least = least.min(took);
+        let calls = calls_of_one(lab, &who, since);
+        (Took::new(milliseconds(took), since, &calls, until), calls)
     };
     once(0);
     thread::sleep(PAUSE);
-    let since = Timestamp::now();
-    once(1);
-    let calls = calls_of_one(lab, &who(&agent), since);
+    let (_, calls) = once(1);
     let mut bare = Bare::of(lab);
     let (mut ours, mut limit) = (vec![], vec![]);
     for number in 2..plan.times(50) + 2 {
         thread::sleep(PAUSE);
-        ours.push(once(number));
+        ours.push(once(number).0);
         let state = lab.admin().get(&world.namespace.state_path()).1;
         limit.push(bare.run(&calls, &state, number));
     }
     let what = calls.iter().map(|call| format!("{} {}", call.verb, call.resource));
     eprintln!("one command costs: {}", what.collect::<Vec<_>>().join(", "));
-    vec![Row {
-        what: "one command, queued to its receipt at the manager, ms".into(),
-        ours: Sample::of(ours),
-        limit: Some(("the same API calls", Sample::of(limit))),
-        goals: vec![Goal::TimesLimit(1.25)],
+    let part = |what: &str, part: fn(&Took) -> f64| Row {
+        what: format!("one command, {what}, ms"),
+        ours: Sample::of(ours.iter().map(part)),
         ..Row::default()
-    }]
+    };
+    vec![
+        Row {
+            limit: Some(("the same API calls", Sample::of(limit))),
+            goals: vec![Goal::TimesLimit(1.25)],
+            ..part("queued to its receipt at the manager", |took| took.ms)
+        },
+        part("of that from the queue to its first call of the API server", |took| took.to_first),
+        part("of that from its first call to the end of its last", |took| took.calls),
+        part("of that inside the API server, by its log", |took| took.inside),
+        part("of that from the end of its last call to the receipt", |took| took.after),
+    ]
+}
+
+/// One command, and its parts by the API server's log, in milliseconds.
+struct Took {
+    ms: f64,
+    to_first: f64,
+    calls: f64,
+    inside: f64,
+    after: f64,
+}
+
+impl Took {
+    fn new(ms: f64, since: Timestamp, calls: &[Call], until: Timestamp) -> Self {
+        let between = |from: Timestamp, to: Timestamp| milliseconds(to.duration_since(from).unsigned_abs());
+        let [first, .., last] = calls else { panic!("a command costs more than a call: {calls:?}") };
+        Self {
+            ms,
+            to_first: between(since, first.received),
+            calls: between(first.received, last.answered),
+            inside: calls.iter().map(|call| between(call.received, call.answered)).sum(),
+            after: between(last.answered, until),
+        }
+    }
 }
 
 /// What the agent asked of the API server from the first write of the state to the second, and before the first

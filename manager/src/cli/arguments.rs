@@ -121,11 +121,11 @@ pub(crate) struct Serve {
     /// Calls a minute of one operator's token, above which it is told to wait; 0 for any number
     #[arg(long, value_name = "N", env = "NAVIN_TOKEN_RATE", default_value_t = 6000)]
     pub(crate) token_rate: u32,
-    /// Address of the REST API; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8461")]
+    /// IP address and port of the REST API, an IPv6 address in brackets; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:8461")]
     pub(crate) listen: SocketAddr,
-    /// Address of the gateway; port 0 takes a free one
-    #[arg(long, value_name = "HOST:PORT", default_value = "0.0.0.0:8462")]
+    /// IP address and port of the gateway; port 0 takes a free one
+    #[arg(long, value_name = "IP:PORT", default_value = "0.0.0.0:8462")]
     pub(crate) gateway_listen: SocketAddr,
     /// DNS name or IP address that the server certificate is for; may be repeated
     ///

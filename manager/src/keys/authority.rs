@@ -36,7 +36,6 @@ const BACKDATED_S: i64 = 3600;
 pub(crate) struct Root {
     pem: String,
     der: CertificateDer<'static>,
-    subject: Vec<u8>,
 }
 
 /// The root's key, with its certificate.
@@ -72,8 +71,7 @@ impl Root {
         if !parsed.is_ca() {
             return Err(Failure::damaged(path, "not the certificate of an authority"));
         }
-        let subject = parsed.tbs_certificate.subject.as_raw().to_vec();
-        Ok(Self { pem, der, subject })
+        Ok(Self { pem, der })
     }
 
     /// As agents trust it.
@@ -86,9 +84,12 @@ impl Root {
         &self.der
     }
 
-    /// Whether this root is named as the issuer.
+    /// Whether this root has signed the certificate: the name is that of every root.
     pub(crate) fn is_issuer_of(&self, certificate: &X509Certificate<'_>) -> bool {
-        certificate.tbs_certificate.issuer.as_raw() == self.subject
+        X509Certificate::from_der(&self.der).is_ok_and(|(_, root)| {
+            root.subject() == certificate.issuer()
+                && certificate.verify_signature(Some(root.public_key())).is_ok()
+        })
     }
 }
 

@@ -212,4 +212,22 @@ mod tests {
         alone.renew().expect("the new one is taken");
         std::fs::remove_dir_all(&folder).expect("removed");
     }
+
+    #[test]
+    fn a_server_certificate_of_another_authority_is_refused_though_every_authority_has_the_same_name() {
+        let name = format!("keys-other-{}", std::process::id());
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/tmp").join(name);
+        let former = Secrets::open(&folder).expect("keys").authority;
+        ServerKey::open(&folder, &[], Some(Arc::clone(&former))).expect("a server certificate");
+        for name in ["ca.crt", "ca.key"] {
+            std::fs::remove_file(folder.join(name)).expect("removed");
+        }
+        let authority = Secrets::open(&folder).expect("another authority").authority;
+        for authority in [Some(authority), None] {
+            let Err(failure) = ServerKey::open(&folder, &[], authority) else { panic!("taken") };
+            let told = failure.to_string();
+            assert!(told.contains("server.crt: not issued by ca.crt"), "{told}");
+        }
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
 }

@@ -36,7 +36,8 @@ impl Client {
             return Err(Trouble::Usage("--server: expected https://host[:port]".to_owned()));
         }
         let expected = || Trouble::Usage("expected --ca or NAVIN_CA: the manager's tls/ca.crt".to_owned());
-        let ca = read(server.ca.as_deref().ok_or_else(expected)?, "--ca")?;
+        let path = server.ca.as_deref().ok_or_else(expected)?;
+        let ca = read(path, "--ca")?;
         let roots: Vec<Certificate<'static>> = ureq::tls::parse_pem(ca.as_bytes())
             .filter_map(|item| match item {
                 Ok(PemItem::Certificate(certificate)) => Some(certificate),
@@ -44,7 +45,7 @@ impl Client {
             })
             .collect();
         if roots.is_empty() {
-            return Err(Trouble::Usage("--ca: expected a certificate in PEM".to_owned()));
+            return Err(Trouble::Usage(format!("--ca {}: expected a certificate in PEM", path.display())));
         }
         let token = match &server.token_file {
             Some(path) => read(path, "--token-file")?,

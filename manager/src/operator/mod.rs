@@ -61,7 +61,7 @@ pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
             show::text(&Client::new(&target.server)?.get_text(&path)?)
         }
         OperatorTask::Apply { target, name, file, sending } => {
-            let spec = spec::parse(&spec::read(&file)?, &name)?;
+            let spec = spec::parse(&file, &spec::read(&file)?, &name)?;
             send(&target, "managedcomponent.apply", &json!({ "name": name, "spec": spec }), &sending)
         }
         OperatorTask::Delete { target, name, sending } => {

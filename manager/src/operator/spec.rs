@@ -26,9 +26,9 @@ pub(super) fn read(path: &Path) -> Result<String, Trouble> {
     String::from_utf8(bytes).map_err(|_| wrong(&"not UTF-8"))
 }
 
-/// The spec of a component: the document itself, or the `spec` of a ManagedComponent of that name.
-pub(super) fn parse(text: &str, name: &str) -> Result<Map<String, Value>, Trouble> {
-    let wrong = |why: String| Trouble::Usage(format!("the spec: {why}"));
+/// The spec of a component in the text of a file: the document itself, or the `spec` of a ManagedComponent of that name.
+pub(super) fn parse(path: &Path, text: &str, name: &str) -> Result<Map<String, Value>, Trouble> {
+    let wrong = |why: String| Trouble::Usage(format!("{}: {why}", path.display()));
     // Like kubectl: yes and on are true, 0640 is octal, no member twice, one document.
     let mut options = serde_saphyr::Options::default();
     options.strict_booleans = false;
@@ -128,7 +128,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: Option<&Value>) {
-        let found = parse(text, "web").map(Value::Object);
+        let found = parse(Path::new("-"), text, "web").map(Value::Object);
         assert_eq!(found.as_ref().ok(), expected, "{text}: {found:?}");
     }
 

@@ -13,8 +13,8 @@ Exit codes:
   4   there is no such cluster or command
   5   the server does not answer, or its database does not
   6   the wait ran out before the outcome
-  78  the database, or a key or certificate file, is missing; or one of these files is damaged, or
-      does not fit the others
+  78  the database, or a key or certificate file, is missing; or a key or certificate file is damaged,
+      or does not fit the others (a damaged database: 1)
 
 Logs go to standard error; NAVIN_LOG sets the filter (default: info).";
 

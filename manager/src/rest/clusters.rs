@@ -43,8 +43,8 @@ pub(crate) async fn register(
     end(&members, &["cluster_id", "namespace", "kubeconfig"])?;
     let key = operator.cluster(cluster_id)?;
     let known = app.store.placement(&key).await?;
-    if known.as_ref().is_some_and(|known| kubeconfig.is_none() || known.namespace != namespace) {
-        return Err(exists());
+    if let Some(known) = known.as_ref().filter(|known| kubeconfig.is_none() || known.namespace != namespace) {
+        return Err(exists(&key.cluster_id, &known.namespace));
     }
     // Not kept: it is only ever used while the request lasts.
     let seen = match kubeconfig {
@@ -54,7 +54,9 @@ pub(crate) async fn register(
     let mut change = app.store.change(&key).await?;
     let made = clusters::insert(&mut change, &key, &namespace, DEFAULT_MAX_VALIDITY_S).await?;
     if !made && known.is_none() {
-        return Err(exists());
+        drop(change);
+        let made_meanwhile = app.store.placement(&key).await?.ok_or_else(Problem::no_cluster)?;
+        return Err(exists(&key.cluster_id, &made_meanwhile.namespace));
     }
     if let Some(seen) = &seen {
         let seen = json!({ "version": seen.version, "checked_at": clock::text(now_ms()) });
@@ -74,8 +76,13 @@ pub(crate) async fn register(
     Ok(answer(status, &one(&app, &key).await?))
 }
 
-fn exists() -> Problem {
-    Problem::new(StatusCode::CONFLICT, "exists", "the cluster is registered already")
+/// A cluster keeps its namespace: what it is for is signed into its identities.
+fn exists(cluster_id: &str, namespace: &str) -> Problem {
+    let detail = format!(
+        "the cluster {cluster_id} is registered already, with the namespace {namespace}: to have it looked at again, \
+         give that namespace and a kubeconfig; another namespace takes another cluster name"
+    );
+    Problem::new(StatusCode::CONFLICT, "exists", &detail)
 }
 
 /// `GET /api/v1/clusters?limit=&continue=`: by name.

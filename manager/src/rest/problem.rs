@@ -134,7 +134,8 @@ impl From<IssueError> for Problem {
             IssueError::Store(error) => Self::from(error),
             IssueError::System(reason) => {
                 tracing::error!(reason, "an operator's request failed");
-                Self::unavailable()
+                let detail = "the manager's system gives it no random bytes, or no certificate: see its log";
+                Self { detail: detail.to_owned(), ..Self::unavailable() }
             }
         }
     }
@@ -160,5 +161,17 @@ impl IntoResponse for Problem {
             response.headers_mut().insert(header::RETRY_AFTER, seconds.into());
         }
         response
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_the_databases_fault_is_not_laid_at_its_door() {
+        let problem = Problem::from(IssueError::System("no random bytes".to_owned()));
+        assert_eq!(problem.status, StatusCode::SERVICE_UNAVAILABLE);
+        assert!(!problem.detail.contains("database"), "{problem:?}");
     }
 }

@@ -1,12 +1,12 @@
 //! Which database, and how its connections are made.
 
-use super::error::StoreError;
 use super::postgres;
 use crate::process::failure::Failure;
 use crate::process::files;
 use sqlx::any::AnyPoolOptions;
+use sqlx::postgres::PgConnectOptions;
 use sqlx::{AnyConnection, AnyPool, Connection};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -109,15 +109,31 @@ impl Database {
             })
             .connect(&url)
             .await
-            .map_err(StoreError::from)?;
+            .map_err(|error| self.failed(&error))?;
         if !make && self.kind() == Kind::Postgres && !postgres::has_tables(&pool).await? {
             return Err(Failure::damaged(Path::new("the database's tables"), MISSING));
         }
-        sqlx::migrate!("./migrations")
-            .run(&pool)
-            .await
-            .map_err(|error| Failure::System(format!("database: {error}")))?;
+        sqlx::migrate!("./migrations").run(&pool).await.map_err(|error| self.failed(&error))?;
         Ok(pool)
+    }
+
+    /// What went wrong with it, and which one it is.
+    fn failed(&self, error: &dyn Display) -> Failure {
+        Failure::Store(format!("database {}: {error}", self.place()))
+    }
+
+    /// Where it is, without user and password.
+    fn place(&self) -> String {
+        match self {
+            Self::Sqlite(path) => path.display().to_string(),
+            Self::Postgres(url) => match url.parse::<PgConnectOptions>() {
+                Ok(server) => {
+                    let name = server.get_database().unwrap_or_default();
+                    format!("{name} at {}:{}", server.get_host(), server.get_port())
+                }
+                Err(_) => "of --database".to_owned(),
+            },
+        }
     }
 }
 
@@ -169,5 +185,19 @@ mod tests {
         let Err(refused) = Database::parse("mysql://navin:secret@db/navin") else { panic!("taken") };
         assert!(!refused.to_string().contains("secret"));
         assert!(Database::parse("sqlite:").is_err());
+    }
+
+    #[test]
+    fn where_a_database_is_is_told_without_user_and_password() {
+        for url in [
+            "postgres://navin:secret@db.example:5433/fleet",
+            "postgres://navin:se%40cret@db.example:5433/fleet?sslmode=require",
+            "postgresql://db.example:5433/fleet?user=navin&password=secret@2",
+        ] {
+            let database = Database::parse(url).expect("a server");
+            assert_eq!(database.place(), "fleet at db.example:5433", "{url}");
+        }
+        let file = Database::parse("sqlite:/var/lib/navin/manager.db").expect("a file");
+        assert_eq!(file.place(), "/var/lib/navin/manager.db");
     }
 }

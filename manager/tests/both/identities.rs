@@ -2,6 +2,7 @@
 
 use crate::support::{Agent, Folder, id, receipt, served, until, without_certificate};
 use serde_json::json;
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -90,4 +91,35 @@ fn an_identity_is_all_that_the_secret_holds() {
     }
     let unchanged = manager.get(&token, "/api/v1/clusters/prod").expect(200);
     assert_eq!(unchanged["identity_id"], payload["identity_id"], "a refused one revokes nothing");
+}
+
+/// docs/MANAGER.md, "When a key is lost".
+#[test]
+fn keys_that_are_moved_away_while_no_manager_runs_are_made_anew_and_the_next_identity_trusts_them() {
+    let (folder, token, manager) = served("new-keys");
+    let mut agent = manager.cluster(&token, "prod");
+    manager.kill();
+    let away = folder.join("away");
+    fs::create_dir(&away).unwrap();
+    for names in [&["ca.crt", "ca.key", "server.crt", "server.key"][..], &["manager.pem", "signing.key"]] {
+        for name in names {
+            fs::rename(folder.join("data/tls").join(name), away.join(name)).unwrap();
+        }
+        let manager = folder.serve();
+        for name in names {
+            let path = folder.join("data/tls").join(name);
+            assert_ne!(fs::read(&path).unwrap(), fs::read(away.join(name)).unwrap(), "{name}");
+        }
+        if names.contains(&"ca.key") {
+            agent.at(&manager).try_poll(0).expect_err("a certificate of the former authority");
+        }
+        let trusted = agent.config["key_id"].clone();
+        agent = manager.identity(&token, "prod");
+        let queued = manager.queue(&token, "prod");
+        assert_eq!(agent.polled(0), [id(&queued)]);
+        agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
+        assert_eq!(queued["envelope"]["key_id"], agent.config["key_id"]);
+        assert_eq!(trusted != agent.config["key_id"], names.contains(&"signing.key"));
+        manager.kill();
+    }
 }

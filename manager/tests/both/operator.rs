@@ -127,6 +127,14 @@ fn each_way_to_end_badly_has_its_exit_code() {
         shell.prints(arguments, code);
     }
     assert_eq!(shell.run(&["apply", "web", "-f", "-"], "a: 1\na: 2\n").status.code(), Some(2));
+    let list = folder.join("list.yaml").display().to_string();
+    fs::write(&list, "[]").unwrap();
+    for arguments in [&["apply", "web", "-f", &list][..], &["clusters", "--ca", &list]] {
+        let output = shell.run(arguments, "");
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(&format!("{list}: expected a ")), "the file is named: {told}");
+    }
     // Another object is no spec: it would be signed with its apiVersion and all.
     let other = shell.run(&["apply", "web", "-f", "-"], "apiVersion: apps/v1\nkind: Deployment\nspec: {}\n");
     assert_eq!(other.status.code(), Some(2), "{other:?}");

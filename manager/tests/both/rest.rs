@@ -104,7 +104,16 @@ fn clusters_are_registered_once_and_well_named() {
     let good = json!({ "cluster_id": "prod", "namespace": "navin" });
     let shown = manager.post(&token, path, &good).expect(201);
     assert_eq!((&shown["cluster_id"], &shown["agent"]["online"]), (&json!("prod"), &json!(false)));
-    manager.post(&token, path, &good).expect(409);
+    let elsewhere = json!({ "cluster_id": "prod", "namespace": "elsewhere", "kubeconfig": "of no use" });
+    for again in [good, elsewhere] {
+        let told = manager.post(&token, path, &again).expect(409);
+        let told = told["detail"].as_str().unwrap();
+        assert!(
+            told.starts_with("the cluster prod is registered already, with the namespace navin: "),
+            "{told}"
+        );
+        assert!(told.contains("a kubeconfig; another namespace takes another cluster name"), "{told}");
+    }
     manager.get(&token, "/api/v1/nothing").expect(404);
     manager.send("DELETE", &token, path, None).expect(405);
 }

@@ -101,3 +101,15 @@ fn while_the_disk_is_full_nothing_is_acknowledged_and_with_room_it_goes_on() {
     let shown = folder.serve().command(&token, "prod", &kept[0]);
     assert_eq!((&shown["status"], &shown["receipt_count"]), (&json!("succeeded"), &json!(1)));
 }
+
+#[test]
+fn a_file_that_is_no_database_is_named_and_no_configuration_that_is_wrong() {
+    let folder = Folder::new("no-sqlite");
+    folder.token("acme");
+    let path = folder.join("data/manager.db");
+    fs::write(&path, "not a database".repeat(1_000)).unwrap();
+    let output = folder.run(&["token", "list"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains(&format!("navin-manager: database {}: ", path.display())), "{told}");
+}

@@ -2,8 +2,8 @@
 //! as it is there. Neither the page is ever held, nor anything of an object that is not wanted.
 
 use super::Decode;
+use crate::rules::json::fault;
 use serde::Deserialize;
-use serde::de::Error as _;
 use std::io::{self, BufRead};
 
 /// Why a page could not be read.
@@ -11,7 +11,7 @@ pub(super) enum PageError {
     /// No more of it came.
     Io(io::Error),
     /// It is not a list, or an object is not of the kind.
-    Json(serde_json::Error),
+    Json(String),
 }
 
 /// `metadata` of a list.
@@ -57,7 +57,7 @@ pub(super) fn read<T>(
             Edge::Array => cursor.listing = are_items(&shell),
             Edge::Begin => shell.push(PLACE),
             Edge::End => {
-                items.push(decode(&object).map_err(PageError::Json)?);
+                items.push(decode(&object).map_err(|e| not_json(&e))?);
                 object.clear();
                 read = read.saturating_add(1);
             }
@@ -65,12 +65,12 @@ pub(super) fn read<T>(
         source.consume(taken);
     }
     if !shell.trim_ascii_start().starts_with(b"{") {
-        return Err(PageError::Json(serde_json::Error::custom("not a list")));
+        return Err(PageError::Json("not a list".to_owned()));
     }
-    let shell: Shell = serde_json::from_slice(&shell).map_err(PageError::Json)?;
+    let shell: Shell = serde_json::from_slice(&shell).map_err(|e| not_json(&e))?;
     let places = shell.items.unwrap_or_default();
     if places.len() != read || places.iter().any(|place| *place != 0) {
-        return Err(PageError::Json(serde_json::Error::custom("an item that is no object")));
+        return Err(PageError::Json("an item that is no object".to_owned()));
     }
     Ok(shell.metadata.unwrap_or_default())
 }
@@ -160,6 +160,10 @@ impl Cursor {
         }
         None
     }
+}
+
+fn not_json(error: &serde_json::Error) -> PageError {
+    PageError::Json(fault(error))
 }
 
 /// Whether what is before the array's beginning, and that, are those of `items`.

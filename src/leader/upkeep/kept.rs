@@ -1,4 +1,7 @@
 //! One component that is kept: how it stands, and what follows from a look and from a write's answer.
+//!
+//! Nothing of a name with a command under way. What is wanted is verified again at each look; where it is not what
+//! the state says, the component is left as it is. No write here: one is planned, and sent by `batch::run`.
 
 use super::super::World;
 use super::super::batch::Planned;

@@ -1,6 +1,7 @@
 //! The table of who may take the Lease, and when.
 
 use super::*;
+use crate::rules::json::parse_foreign;
 use serde_json::json;
 
 const fn s(seconds: u64) -> Duration {
@@ -132,7 +133,8 @@ fn a_lease_of_garbage_is_read_without_a_panic() {
         "spec": {"holderIdentity": "b_1", "leaseDurationSeconds": 15.0, "leaseTransitions": 3,
                  "acquireTime": "2026-11-30T12:00:00.000000Z", "renewTime": "x"}
     });
-    let record = LeaseRecord::read(&lease);
+    let read = parse_foreign(lease.to_string().as_bytes(), 1_000).unwrap();
+    let record = LeaseRecord::read(&read);
     assert_eq!((record.duration_s, record.transitions, record.uid.as_str()), (Some(15), 3, "u"));
 }
 

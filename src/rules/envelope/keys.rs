@@ -1,4 +1,6 @@
 //! The manager's public keys, and the strict verification of a signature. CONTRACT section 2.
+//!
+//! A signature counts where both verifiers accept it; no ring is empty, or holds a weak key.
 
 use crate::rules::names::{KeyId, hex};
 use base64::Engine;

@@ -75,7 +75,7 @@ impl Play {
 
 /// Plays a script: each turn with the step that must follow.
 #[track_caller]
-fn play(mut play: Play, script: impl IntoIterator<Item = (Turn, &'static str)>) {
+fn play<'a>(mut play: Play, script: impl IntoIterator<Item = (Turn, &'a str)>) {
     for (number, (turn, wanted)) in script.into_iter().enumerate() {
         assert_eq!(told(&play.turn(turn)), wanted, "turn {number}");
     }
@@ -111,8 +111,8 @@ fn told(step: &Step) -> String {
             assert_eq!(result, &json!({"name": "ingress", "existed": existed, "finalizing": finalizing}));
             format!("deleted existed {existed} finalizing {finalizing} {message}").trim_end().to_owned()
         }
-        Step::End(Ending::Failed { reason, message, absent }) => {
-            format!("failed {reason}{} ({message})", if *absent { " absent" } else { "" })
+        Step::End(Ending::Failed { reason, message, marked }) => {
+            format!("failed {reason}{} ({message})", if *marked { " marked" } else { "" })
         }
     }
 }
@@ -192,7 +192,7 @@ fn lost() -> KubeError {
 }
 
 fn busy() -> KubeError {
-    KubeError::Unavailable { message: "busy".into(), retry_after: Some("7".into()) }
+    KubeError::Unavailable { status: Some(429), message: "busy".into(), retry_after: Some("7".into()) }
 }
 
 fn unanswered() -> Turn {

@@ -19,5 +19,5 @@ pub fn serialize<S: Serializer>(value: &Value, target: S) -> Result<S::Ok, S::Er
 /// # Errors
 /// Those of the deserializer, and what [`super::parse_foreign`] refuses.
 pub fn deserialize<'de, D: Deserializer<'de>>(source: D) -> Result<Value, D::Error> {
-    Node { reader: &Reader::new(MAX_FOREIGN_DEPTH, false), depth: 0 }.deserialize(source)
+    Node { reader: &Reader::new(MAX_FOREIGN_DEPTH, false, usize::MAX), depth: 0 }.deserialize(source)
 }

@@ -23,7 +23,7 @@ fn every_double_of_the_vectors_is_written_as_ecmascript_does() {
         let bits = u64::from_str_radix(case[0].as_str().unwrap(), 16).unwrap();
         let text = case[1].as_str().unwrap();
         let number = Number::from_f64(f64::from_bits(bits)).unwrap();
-        assert_eq!(canonical(&normalise(Value::Number(number))), text);
+        assert_eq!(canonical(&Value::Number(number)), text);
         assert_eq!(canonical(&parse(text.as_bytes(), 100).unwrap()), text);
     }
 }
@@ -101,8 +101,35 @@ fn the_size_is_counted_in_bytes() {
     assert_eq!(parse(b"\"123456789\"", 10), Err(JsonError::TooLarge));
 }
 
+/// The heaviest that a text of so many bytes becomes: objects of one member, one in the other.
+fn heavy(bytes: usize) -> String {
+    let chain = format!("{}0{}", "{\"a\":".repeat(50), "}".repeat(50));
+    format!("[{}]", vec![chain.as_str(); bytes / (chain.len() + 1)].join(","))
+}
+
+#[test]
+fn an_object_is_weighed_while_it_is_read_and_no_heavier_one_is() {
+    let many = json!({"a": [], "b": [{}, "", 1, null], "c": {"d": 1, "e": 1, "f": 1, "g": 1, "h": 1, "i": 1, "j": 1}});
+    for value in [many, json!("text"), json!(0), serde_json::from_str(&heavy(5000)).unwrap()] {
+        let (text, weight) = (value.to_string(), weight(&value));
+        let read = |most| read(text.as_bytes(), text.len(), &Reader::new(MAX_FOREIGN_DEPTH, false, most));
+        assert_eq!(read(weight), Ok(value));
+        assert_eq!(read(weight - 1), Err(JsonError::TooLarge));
+    }
+    let text = heavy(1_400_000);
+    assert_eq!(parse_object(text.as_bytes(), text.len()), Err(JsonError::TooLarge));
+    assert!(parse_foreign(text.as_bytes(), text.len()).is_ok());
+}
+
+#[test]
+fn every_spec_that_can_be_signed_can_be_read_back() {
+    let text = heavy(MAX_ENVELOPE_BYTES);
+    assert!(parse(text.as_bytes(), MAX_ENVELOPE_BYTES).is_ok());
+    assert!(parse_object(text.as_bytes(), MAX_ENVELOPE_BYTES).is_ok());
+}
+
 #[test]
 fn numbers_of_live_objects_are_normalised_and_big_ones_left() {
-    let live = serde_json::from_str(r#"{"a":[1.0,-0.0,18446744073709551615,1e300,0.5]}"#).unwrap();
-    assert_eq!(normalise(live), json!({"a": [1, 0, u64::MAX, 1e300, 0.5]}));
+    let live = parse_foreign(br#"{"a":[1.0,-0.0,18446744073709551615,1e300,0.5]}"#, 100);
+    assert_eq!(live, Ok(json!({"a": [1, 0, u64::MAX, 1e300, 0.5]})));
 }

@@ -18,7 +18,7 @@ pub enum Effect {
     /// It succeeded: the component is no longer desired, and a tombstone stands for it.
     Deleted(ComponentName, Mark),
     /// It failed, and a create of it may still land.
-    FailedAbsent(ComponentName, Mark),
+    FailedMarked(ComponentName, Mark),
 }
 
 impl Mark {
@@ -162,7 +162,7 @@ impl State {
                 component.desired = None;
                 component.mark = Some(mark.over(component.mark));
             }),
-            Effect::FailedAbsent(name, mark) => {
+            Effect::FailedMarked(name, mark) => {
                 self.change(name, |component| component.mark = Some(mark.over(component.mark)));
             }
         }

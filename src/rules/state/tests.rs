@@ -172,7 +172,7 @@ fn a_late_create_is_known_by_its_tombstone_or_failed_mark() {
     run(&mut state, &apply("a", 3, &json!({})), |command| applied("a", command));
     assert!(!state.is_late_create(&a, 3));
     let mark = |sequence| Mark { sequence, forget_after };
-    run(&mut state, &apply("a", 5, &json!({})), |_| Effect::FailedAbsent(name("a"), mark(5)));
+    run(&mut state, &apply("a", 5, &json!({})), |_| Effect::FailedMarked(name("a"), mark(5)));
     assert_eq!(state.component(&a).unwrap().succeeded, 3);
     assert!(!state.is_late_create(&a, 3), "what is desired");
     assert!(state.is_late_create(&a, 5));

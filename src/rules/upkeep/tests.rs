@@ -43,8 +43,8 @@ fn deleted(command: &Verified<Command>) -> Effect {
     Effect::Deleted(name(), Mark::of(command.value(), 604_800))
 }
 
-fn failed_absent(command: &Verified<Command>) -> Effect {
-    Effect::FailedAbsent(name(), Mark::of(command.value(), 604_800))
+fn failed_marked(command: &Verified<Command>) -> Effect {
+    Effect::FailedMarked(name(), Mark::of(command.value(), 604_800))
 }
 
 fn live(spec: &Value, created: Option<&str>) -> Object {
@@ -90,7 +90,7 @@ fn what_our_last_write_became_is_no_drift() {
     let defaulted = live(&json!({ "replicas": 2, "mode": "auto" }), Some("5"));
     assert_eq!(decided(Some(&defaulted), &state, Some(&wanted()), 3), Upkeep::InSync);
     assert!(matches!(decided(Some(&defaulted), &state, Some(&wanted()), 2), Upkeep::Restore(_)));
-    let same = live(&json!({ "replicas": 2.0 }), None);
+    let same = live(&json!({ "replicas": 2 }), None);
     assert_eq!(decided(Some(&same), &state, Some(&wanted()), 1), Upkeep::InSync);
 }
 
@@ -118,7 +118,7 @@ fn a_create_that_landed_after_a_newer_delete_is_deleted_by_uid_and_version() {
     // An apply that failed before its create landed, over an older one that succeeded.
     let kept = state(&[
         (apply("ingress", 5, &json!({ "replicas": 2 })), applied),
-        (apply("ingress", 8, &json!({ "replicas": 8 })), failed_absent),
+        (apply("ingress", 8, &json!({ "replicas": 8 })), failed_marked),
     ]);
     let late = live(&json!({ "replicas": 8 }), Some("8"));
     assert_eq!(decided(Some(&late), &kept, Some(&wanted()), 1), Upkeep::RemoveLate(delete));

@@ -15,7 +15,7 @@
 
 use crate::tree::Tree;
 use navin_cluster_agent::rules::json::{
-    JsonError, MAX_DEPTH, MAX_ENVELOPE_BYTES, MAX_NUMBER, canonical, normalise, parse, parse_foreign,
+    JsonError, MAX_DEPTH, MAX_ENVELOPE_BYTES, MAX_NUMBER, canonical, parse, parse_foreign,
 };
 use serde_json::Value;
 
@@ -71,13 +71,25 @@ fn same_form(value: &Value, tree: &Tree) {
     let again = parse_foreign(text.as_bytes(), ANY_SIZE);
     let again = again.unwrap_or_else(|error| panic!("{error:?}: the canonical form {text} cannot be read"));
     assert_eq!(canonical(&again), text, "not a fixed point");
-    assert_eq!(&normalise(value.clone()), value, "what is read is normal already");
+    assert!(is_normal(value), "equal numbers of different forms: {value}");
     if !tree.any(&large) {
         assert_eq!(&again, value, "the canonical form is of another value");
     }
     if !tree.any(&|tree| matches!(tree, Tree::Natural(_) | Tree::Negative(_)) && large(tree)) {
         let theirs = serde_json_canonicalizer::to_string(tree).expect("without duplicates it has a form");
         assert_eq!(text, theirs, "the canonical form of the other implementation");
+    }
+}
+
+/// Whether no number is a double that could be an integer.
+fn is_normal(value: &Value) -> bool {
+    match value {
+        Value::Number(number) if number.is_f64() => number
+            .as_f64()
+            .is_some_and(|double| double.fract() != 0.0 || double.abs() > 9_007_199_254_740_991.0),
+        Value::Array(items) => items.iter().all(is_normal),
+        Value::Object(members) => members.values().all(is_normal),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => true,
     }
 }
 

@@ -151,6 +151,15 @@ pub(crate) fn assert_kept_of_another(object: &Value) {
     assert_eq!(metadata["finalizers"], json!([FINALIZER]));
 }
 
+/// An Event with this reason that counts so many.
+#[track_caller]
+pub(crate) fn until_event(world: &World, reason: &str, count: u64) -> Value {
+    until(&format!("the Event {reason} to count {count}"), 2 * BOUND, || {
+        let mut events = world.namespace.events().into_iter();
+        events.find(|event| event["reason"] == reason && event["count"].as_u64() >= Some(count))
+    })
+}
+
 /// Somebody else's finalizer.
 pub(crate) const FINALIZER: &str = "other.example/keep";
 

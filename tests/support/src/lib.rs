@@ -45,7 +45,7 @@ pub use measure::Reading;
 pub use namespace::Namespace;
 pub use postgres::Postgres;
 pub use process::{Launch, Process};
-pub use proxy::{Call, Door, Exchange, Fate, Gate, Proxy, Raw, Reply, Server, Wire};
+pub use proxy::{Call, Door, Exchange, Fate, Gate, Proxy, Raw, Reply, Server, Wire, client_config};
 pub use tls_server::{Request, TlsServer};
 pub use wait::until;
 pub use world::World;

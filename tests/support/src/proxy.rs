@@ -30,7 +30,8 @@ pub use wire::Wire;
 use crate::cluster::Cluster;
 use crate::manager::Manager;
 use crate::wait::until;
-use tls::{client_config, server_config, server_config_of};
+pub use tls::client_config;
+use tls::{client_config_of, server_config, server_config_of};
 
 /// A proxy; it ends, and breaks all that goes through it, with this value.
 pub struct Proxy {
@@ -73,7 +74,7 @@ impl Proxy {
         let files = manager.data().join("tls");
         let shown = server_config(&files.join("server.crt"), &files.join("server.key"));
         let ca = std::fs::read_to_string(identity.join("ca.crt")).expect("the identity's ca.crt");
-        let behind = as_agent(&ca, identity);
+        let behind = client_config_of(&ca, identity);
         Self::start(agent, Server::Gateway, wire, manager.gateway_url(), shown, behind)
     }
 
@@ -125,7 +126,7 @@ impl Proxy {
     /// From now on it passes for the agent with this identity, which was issued anew.
     pub fn speak_as(&self, identity: &Path) {
         let ca = std::fs::read_to_string(identity.join("ca.crt")).expect("the identity's ca.crt");
-        *lock(&self.inner.behind) = Arc::new(as_agent(&ca, identity));
+        *lock(&self.inner.behind) = Arc::new(client_config_of(&ca, identity));
     }
 
     /// From now on this becomes of new connections; those of before go on.
@@ -200,9 +201,4 @@ impl Inner {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn as_agent(ca: &str, identity: &Path) -> ClientConfig {
-    let own = (identity.join("tls.crt"), identity.join("tls.key"));
-    client_config(ca, Some((own.0.as_path(), own.1.as_path())))
 }

@@ -90,7 +90,7 @@ fn a_create_that_finds_no_kind_or_namespace_fails_and_leaves_a_mark() {
         [
             (Reads(0, None), "create ingress"),
             (not_found(), "again"),
-            (Reads(0, None), "failed kubernetes_refused absent (not there)"),
+            (Reads(0, None), "failed kubernetes_refused marked (not there)"),
         ],
     );
 }
@@ -123,7 +123,7 @@ fn a_refused_write_fails_with_the_servers_words() {
         [
             (Reads(0, None), "create ingress"),
             (refused(422, "no"), "again"),
-            (Reads(0, None), "failed kubernetes_refused absent (no (422))"),
+            (Reads(0, None), "failed kubernetes_refused marked (no (422))"),
         ],
     );
 }
@@ -160,7 +160,7 @@ fn full_metadata_is_left_alone_and_the_spec_written_without_it() {
             (full(), "again"),
             (
                 Reads(0, None),
-                "failed kubernetes_refused absent (Invalid: metadata.annotations: Too long (422))",
+                "failed kubernetes_refused marked (Invalid: metadata.annotations: Too long (422))",
             ),
         ],
     );
@@ -184,7 +184,7 @@ fn what_the_server_cannot_take_is_tried_for_five_minutes() {
         [
             (Reads(299, None), "create ingress"),
             (unavailable(), "retry 7"),
-            (Reads(300, None), "failed kubernetes_unavailable absent (busy)"),
+            (Reads(300, None), "failed kubernetes_unavailable marked (busy)"),
         ],
     );
 }
@@ -233,7 +233,7 @@ fn an_object_that_is_being_deleted_is_not_written_to() {
             (Reads(0, Some(object("u1", "5", 1, 1))), "replace u1@5"),
             (unanswered(), "retry"),
             (Reads(301, going()), "wait 500ms"),
-            (Reads(302, None), "failed kubernetes_unavailable absent (no answer)"),
+            (Reads(302, None), "failed kubernetes_unavailable marked (no answer)"),
         ],
     );
 }

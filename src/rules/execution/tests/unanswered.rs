@@ -104,7 +104,36 @@ fn a_lost_create_that_is_not_seen_leaves_a_mark() {
         [
             (Reads(299, None), "create ingress"),
             (unanswered(), "retry"),
-            (Reads(300, None), "failed kubernetes_unavailable absent (no answer)"),
+            (Reads(300, None), "failed kubernetes_unavailable marked (no answer)"),
+        ],
+    );
+}
+
+#[test]
+fn a_lost_create_leaves_a_mark_also_where_another_made_the_component_meanwhile() {
+    let live = |version: &str| Some(object("u1", version, 1, 1));
+    for (turn, then) in [
+        (Reads(301, live("6")), "failed kubernetes_unavailable marked (no answer)"),
+        (Unreadable(301, lost()), "failed kubernetes_unavailable marked (no answer)"),
+    ] {
+        play(
+            apply(),
+            [
+                (Reads(299, None), "create ingress"),
+                (unanswered(), "retry"),
+                (Reads(300, live("5")), "settle u1@5"),
+                (Answered(Ok(object("u1", "6", 1, 1))), "again"),
+                (turn, then),
+            ],
+        );
+    }
+    // One that was answered is not lost.
+    play(
+        apply(),
+        [
+            (Reads(299, None), "create ingress"),
+            (conflict(), "again"),
+            (Reads(300, live("5")), "failed kubernetes_unavailable (it changed)"),
         ],
     );
 }
@@ -149,7 +178,8 @@ fn a_component_that_cannot_be_read_ends_its_command_in_time() {
 #[test]
 fn nothing_is_concluded_from_no_reading_while_a_write_is_unanswered() {
     let forbidden = || KubeError::Refused { status: 403, message: "no".into() };
-    for play_ in [recovered_apply(), recovered_delete()] {
+    for (play_, mark) in [(recovered_apply(), " marked"), (recovered_delete(), "")] {
+        let expired = format!("failed expired{mark} (found by a new leader after its window, and not done)");
         play(
             play_,
             [
@@ -158,10 +188,7 @@ fn nothing_is_concluded_from_no_reading_while_a_write_is_unanswered() {
                 (Unreadable(WINDOW + 2, busy()), "retry 7"),
                 (Reads(WINDOW + 3, Some(object("u1", "5", 1, 1))), "settle u1@5"),
                 (Answered(Ok(object("u1", "6", 1, 1))), "again"),
-                (
-                    Unreadable(WINDOW + 4, lost()),
-                    "failed expired (found by a new leader after its window, and not done)",
-                ),
+                (Unreadable(WINDOW + 4, lost()), &expired),
             ],
         );
     }
