@@ -80,8 +80,10 @@ fn an_api_server_that_does_not_answer_is_no_reason_to_start_anew() {
         (heartbeat["written_at_ms"].as_u64() > Some(first + 15_000)).then_some(heartbeat)
     });
     for thread in later["threads"].as_array().expect("threads") {
+        // The leader thread, which leads no more, looks every 15 s.
+        let most = if thread["name"] == "leader" { 18_000 } else { 8_000 };
         if thread["name"] == "lease" || thread["name"] == "leader" {
-            assert!(thread["silent_ms"].as_u64() < Some(8_000), "{thread}");
+            assert!(thread["silent_ms"].as_u64() < Some(most), "{thread}");
         }
     }
     network.mend();
