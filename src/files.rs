@@ -10,7 +10,7 @@ use std::path::Path;
 /// Largest file that the agent reads, in bytes: a certificate bundle or a command.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
 /// What is read of a file at once, in bytes, before it is known to be larger.
-const PAGE: usize = 4 * 1024;
+const PAGE: usize = 1024;
 
 /// Reads at most `limit` bytes; a longer text is cut there.
 ///
