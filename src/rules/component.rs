@@ -130,6 +130,12 @@ pub fn created_by(live: &Object) -> Option<u64> {
     live.annotation(CREATED)?.parse().ok()
 }
 
+/// Whether `live` was made by an earlier command than this.
+#[must_use]
+pub fn is_older_create(live: &Object, author: &Author) -> bool {
+    created_by(live).is_some_and(|created| created < author.sequence.get())
+}
+
 /// Whether the live `spec` is the signed one. Equal numbers are equal here: both were read by [`super::json`].
 #[must_use]
 pub fn same_spec(live: &Object, spec: &Map<String, Value>) -> bool {

@@ -1,8 +1,7 @@
 //! One accepted command on its way: what to do next, given what the cluster shows (CONTRACT section 6).
 //!
-//! Invariants: nothing is concluded from a read while a write of this command is unanswered; an object that
-//! is being deleted is not written to; every write but a create names the uid and `resourceVersion` read; a failed
-//! command whose create may still land leaves a mark.
+//! Invariants: nothing is concluded from a read while a write of this command is unanswered; what is being deleted is
+//! not written to; every write but a create names uid and `resourceVersion`; a create that may land late leaves a mark.
 
 use super::component::{self, Author, Write};
 use super::envelope::Verified;
@@ -174,6 +173,8 @@ impl Execution {
                 Some(failure) => failed(failure, true),
             };
         };
+        // Where an older create of ours stands, a mark would take that for the late one.
+        self.lost_create &= !component::is_older_create(live, &self.author);
         // Spec and annotation are written together: where ours stands, the write landed, whatever the
         // CRD's defaults made of it. While there is time it is made exact.
         let ours = component::written_by(live, &self.author);

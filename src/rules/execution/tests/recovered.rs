@@ -36,6 +36,28 @@ fn what_a_new_leader_finds_after_its_window_and_not_done_is_expired() {
     );
 }
 
+/// Of a state that was lost: nothing is desired there, and a mark would have the component deleted.
+#[test]
+fn an_older_create_of_ours_that_stands_is_not_marked_for_a_late_one() {
+    let late = WINDOW + 1;
+    let standing = |version, created| {
+        let mut object = object("u1", version, 1, 1);
+        object.set_metadata_entry("annotations", CREATED, created);
+        object
+    };
+    for (created, mark) in [("6", ""), ("7", " marked")] {
+        let expired = format!("failed expired{mark} (found by a new leader after its window, and not done)");
+        play(
+            recovered_apply(),
+            [
+                (Reads(late, Some(standing("5", created))), "settle u1@5"),
+                (Answered(Ok(standing("6", created))), "again"),
+                (Reads(late, Some(standing("6", created))), &expired),
+            ],
+        );
+    }
+}
+
 #[test]
 fn what_a_new_leader_finds_after_its_window_and_done_is_a_success() {
     let late = WINDOW + 1;
