@@ -1,7 +1,8 @@
 //! Strict JSON in, canonical JSON (RFC 8785) out. CONTRACT section 2.
 //!
-//! Two readers share one visitor: [`parse`] for what is signed, [`parse_foreign`] for what the API
-//! server and the state hold. Neither ever goes through `serde_json::Value`'s own reader: that one
+//! Three readers share one visitor: [`parse`] for what is signed; [`parse_object`] for the API server's objects, which
+//! anybody may have written; [`parse_foreign`] for the state and for short texts of peers, whose memory the caller
+//! bounds by their bytes. None ever goes through `serde_json::Value`'s own reader: that one
 //! keeps the last of duplicate members in silence, and turns an object whose first member is named
 //! `$serde_json::private::RawValue` into something else.
 //!
@@ -40,6 +41,9 @@ const MAX_NUMBER_F64: f64 = 9_007_199_254_740_991.0;
 /// Depth at which foreign JSON is refused; `serde_json` itself stops at 127.
 const MAX_FOREIGN_DEPTH: usize = 120;
 
+/// Heaviest text that is signed, in units of 32 bytes ([`weight()`]): 8 MiB. CONTRACT section 2.
+pub const MAX_SIGNED_WEIGHT: usize = 256 * 1024;
+
 /// Heaviest object of others, in units of 32 bytes ([`weight()`]): 32 MiB. Every spec that can be signed is lighter.
 pub const MAX_OBJECT_WEIGHT: usize = 1024 * 1024;
 
@@ -66,7 +70,7 @@ pub enum JsonError {
 impl fmt::Display for JsonError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::TooLarge => "too large",
+            Self::TooLarge => "too many bytes, or too many values",
             Self::CutOff => "not one whole JSON value",
             Self::NotUtf8 => "not UTF-8",
             Self::Syntax => "not one JSON value",
@@ -77,15 +81,15 @@ impl fmt::Display for JsonError {
     }
 }
 
-/// Reads strict I-JSON of at most `max_bytes`. CONTRACT section 2.
+/// Reads strict I-JSON of at most `max_bytes`, and no heavier than [`MAX_SIGNED_WEIGHT`]. CONTRACT section 2.
 ///
 /// # Errors
 /// What the contract refuses as `invalid_envelope` for its JSON alone.
 pub fn parse(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
-    read(bytes, max_bytes, &Reader::new(MAX_DEPTH, true, usize::MAX))
+    read(bytes, max_bytes, &Reader::new(MAX_DEPTH, true, MAX_SIGNED_WEIGHT))
 }
 
-/// Reads JSON that others wrote (the API server, the state): as strict as [`parse`], but deeper,
+/// Reads JSON that others wrote, of which nobody makes much (the state, an error): as strict as [`parse`], but deeper,
 /// and with numbers of any size, which stay as they are.
 ///
 /// # Errors
