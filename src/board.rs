@@ -4,6 +4,7 @@
 //! For the report alone: nothing that is written to the cluster rests on it. Of what no command names nothing is kept.
 
 use crate::kube::watch::{Listed, Sighting, Status};
+use crate::rules::json::{parse_foreign, weight};
 use crate::rules::link::Link;
 use crate::rules::messages::{self, Receipt};
 use crate::rules::names::ComponentName;
@@ -16,10 +17,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+/// What all statuses of a report may weigh, in units of 32 bytes ([`weight()`]): 16 MiB. Others are left out and marked.
+const STATUSES_WEIGHT: usize = 512 * 1024;
+
 /// The board, shared by the threads of one process.
 #[derive(Default)]
 pub struct Board {
-    /// Told of by the leader and the watch; the reporter waits.
+    /// Told of by the leader and the watch. The reporter waits for its news, and is the only one that heeds it; the watch
+    /// waits for the beginning and the end of a leadership alone.
     pub shown: Shared<Shown>,
     /// What the watch saw last of the components that [`Board::wants`]; none until it has seen all.
     live: Mutex<Option<BTreeMap<String, Live>>>,
@@ -233,6 +238,12 @@ impl Board {
     pub fn components(&self, shown: &Shown, state: &State) -> Value {
         let live = self.live();
         let Some(live) = live.as_ref() else { return Value::Null };
+        let mut left = STATUSES_WEIGHT;
+        let mut read = |text: &str| {
+            let status = parse_foreign(text.as_bytes(), text.len()).ok()?;
+            left = left.checked_sub(weight(&status))?;
+            Some(status)
+        };
         let row = |(name, component): (&ComponentName, &crate::rules::state::Component)| {
             let desired = component.desired.as_ref()?;
             let live = live.get(name.as_str());
@@ -240,24 +251,21 @@ impl Board {
             let reference = condition.and_then(|condition| condition.reference.as_ref());
             let trouble = condition.and_then(|condition| condition.trouble.as_deref());
             let in_sync = trouble.is_none() && live.is_some_and(|live| reference == Some(&live.reference));
-            let status = live.map(|live| &live.status);
-            let reason = match (trouble, live, status) {
-                (Some(trouble), _, _) => Some(trouble),
-                (None, None, _) => Some("absent"),
-                (None, Some(_), Some(Status::TooLarge)) => Some("status_too_large"),
-                (None, Some(_), _) => None,
+            let (status, left_out) = match live.map(|live| &live.status) {
+                Some(Status::Here(text)) => read(text).map_or((None, true), |status| (Some(status), false)),
+                Some(Status::TooLarge) => (None, true),
+                Some(Status::Absent) | None => (None, false),
+            };
+            let reason = match (trouble, live) {
+                (Some(trouble), _) => Some(trouble),
+                (None, None) => Some("absent"),
+                (None, Some(_)) => left_out.then_some("status_too_large"),
             };
             let mut row = json!({ "name": name, "sequence": desired.sequence, "in_sync": in_sync });
             let members = [
                 ("reason", reason.map(Value::from)),
                 ("generation", live.map(|live| Value::from(live.reference.generation))),
-                (
-                    "status",
-                    status.and_then(|status| match status {
-                        Status::Here(status) => Some(status.clone()),
-                        Status::Absent | Status::TooLarge => None,
-                    }),
-                ),
+                ("status", status),
             ];
             for (member, value) in members {
                 if let (Some(value), Some(row)) = (value, row.as_object_mut()) {

@@ -20,7 +20,8 @@ pub fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> io::Result<Joi
     Builder::new().name(name.to_owned()).spawn(body)
 }
 
-/// What threads share, and of which one of them waits for news. No lock is held over a call that blocks.
+/// What threads share. Several may wait for what they want to see there, and one of them for news: only that one may
+/// [`Shared::heed`] it. No lock is held over a call that blocks.
 #[derive(Default)]
 pub struct Shared<T> {
     value: Mutex<T>,

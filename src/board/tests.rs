@@ -46,8 +46,40 @@ fn of_a_component_that_no_command_names_nothing_is_kept() {
     board.listed(all);
     assert_eq!(names(), ["begun", "kept"]);
     board.stepped_down();
-    board.seen(foreign, Status::Here(json!({ "of": "foreign" })));
+    board.seen(foreign, Status::Here(r#"{"of":"foreign"}"#.into()));
     assert_eq!(names(), ["begun", "kept"]);
     board.gone("begun");
     assert_eq!(names(), ["kept"]);
+}
+
+#[test]
+fn statuses_that_would_take_too_much_memory_together_are_left_out_and_marked() {
+    let mut state = State::new(1, "a_1");
+    let names: Vec<String> = (0..300).map(|number| format!("kept-{number}")).collect();
+    for (name, sequence) in names.iter().zip(1..) {
+        let command = open(&apply(name, sequence, &json!({})));
+        state.accept(&command, Source::Gateway).unwrap();
+        let receipt = Receipt::succeeded(&stamp(Source::Gateway), command.value(), Value::Null);
+        let envelope = command.envelope().clone();
+        let desired = Desired { envelope, sequence, uid: "u".into(), generation: 1 };
+        let applied = Effect::Applied(ComponentName::parse(name).unwrap(), desired);
+        state.finish(&command.value().nonce, receipt, applied).unwrap();
+    }
+    // The heaviest that is kept.
+    let status: Box<str> = format!("[{}]", vec![r#"{"a":0}"#; 85].join(",")).into();
+    let board = Board::default();
+    board.lead(Timestamp::UNIX_EPOCH, Duration::ZERO, Arc::new(state.clone()));
+    let listed = |name: &String| {
+        let (uid, created) = ("u".to_owned(), None);
+        let sighting = Sighting { name: name.clone(), uid, generation: 1, created, terminating: false };
+        (sighting, Some(Status::Here(status.clone())))
+    };
+    board.listed(names.iter().map(listed).collect());
+    let rows = board.components(&board.take(), &state);
+    let (told, left_out): (Vec<_>, Vec<_>) =
+        rows.as_array().unwrap().iter().partition(|row| row.get("status").is_some());
+    let each = weight(&parse_foreign(status.as_bytes(), status.len()).unwrap());
+    assert_eq!(told.len(), STATUSES_WEIGHT / each);
+    assert_eq!(told.len() + left_out.len(), names.len());
+    assert!(left_out.iter().all(|row| row["reason"] == "status_too_large"), "{left_out:?}");
 }

@@ -40,8 +40,8 @@ pub enum Status {
     /// It has none.
     #[default]
     Absent,
-    /// It has this.
-    Here(Value),
+    /// It has this, as its text: as a value it may take four times as much.
+    Here(Box<str>),
     /// More than 16 KiB, heavier than [`STATUS_WEIGHT`], or deeper than we read.
     TooLarge,
 }
@@ -54,7 +54,7 @@ fn cut<'de, D: Deserializer<'de>>(source: D) -> Result<Status, D::Error> {
     let text = Box::<RawValue>::deserialize(source)?;
     Ok(match parse_foreign(text.get().as_bytes(), STATUS_BYTES) {
         Ok(Value::Null) => Status::Absent,
-        Ok(status) if weight(&status) <= STATUS_WEIGHT => Status::Here(status),
+        Ok(status) if weight(&status) <= STATUS_WEIGHT => Status::Here(text.get().into()),
         Ok(_) | Err(_) => Status::TooLarge,
     })
 }
