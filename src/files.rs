@@ -9,8 +9,8 @@ use std::path::Path;
 
 /// Largest file that the agent reads, in bytes: a certificate bundle or a command.
 pub const MAX_FILE_BYTES: usize = 1024 * 1024;
-/// What is read of a file at once, in bytes, before it is known to be larger.
-const PAGE: usize = 1024;
+/// What is read of a file at once, in bytes: the usual file whole. Not more, for which musl would map a page and unmap it.
+const AT_ONCE: usize = 1024;
 
 /// Reads at most `limit` bytes; a longer text is cut there.
 ///
@@ -18,8 +18,7 @@ const PAGE: usize = 1024;
 ///
 /// What the operating system says.
 pub fn bounded(source: impl Read, limit: usize) -> io::Result<Vec<u8>> {
-    // The usual file comes whole in one call.
-    let mut bytes = Vec::with_capacity(limit.min(PAGE));
+    let mut bytes = Vec::with_capacity(limit.min(AT_ONCE));
     source.take(u64::try_from(limit).unwrap_or(u64::MAX)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

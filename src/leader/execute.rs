@@ -6,6 +6,7 @@ use super::batch::{self, AGAIN, Planned};
 use super::store::Stop;
 use super::{Leader, Reign, World};
 use crate::kube::components;
+use crate::notices::About;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::Write;
 use crate::rules::envelope::Verified;
@@ -156,6 +157,11 @@ fn plan(world: &World, key: usize, task: &mut Task) -> Option<Planned<usize>> {
         }
         Err(error) => (execution.unreadable(&error, wall, at), None),
     };
+    if matches!((&step, &before), (Step::Retry(_), Some(_))) {
+        let message = "cannot be read whole, so that a write without an answer is not settled: delete it, or make it smaller";
+        log::warn!("component {message} name={}", execution.name());
+        world.notices.warning("NotSettled", About::Component(execution.name().to_string()), message);
+    }
     match step {
         Step::Write(write) => Some(Planned { key, write, before: before.map(|live| live.generation()) }),
         step @ (Step::Again | Step::Wait(_) | Step::Retry(_) | Step::End(_)) => {

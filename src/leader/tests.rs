@@ -7,6 +7,7 @@ use crate::elector::Elector;
 use crate::event::Filed;
 use crate::http::{Http, HttpError, Method, Request, Response};
 use crate::inbox::Reply;
+use crate::notices::Crier;
 use crate::rules::link::{HAND_OVER_AFTER, Link};
 use crate::rules::messages::Reason;
 use crate::rules::vectors::{apply, sign, trust};

@@ -20,7 +20,7 @@ impl Bench {
         (0..9).find(|_| !self.leader.work().is_zero()).expect("it comes to rest");
     }
 
-    fn applied(sequence: u64) -> Self {
+    pub(super) fn applied(sequence: u64) -> Self {
         let mut bench = Self::new();
         bench.leader.world.contact.note_answered(bench.clock.monotonic());
         bench.deliver(&sign(&apply("a", sequence, &json!({ "of": sequence }))));

@@ -80,3 +80,35 @@ fn the_same_envelope_is_refused_aloud_once_a_minute() {
     let counted = bench.leader.world.board.take().refused;
     assert_eq!(counted.get("invalid_signature"), Some(&2), "each is counted");
 }
+
+#[test]
+fn a_write_that_cannot_be_settled_over_what_is_not_to_be_read_whole_is_told_and_ends_when_that_is_gone() {
+    let mut bench = Bench::applied(1);
+    let (nonce, path) = ("nonce-of-the-test-000001", format!("{COMPONENTS}/a"));
+    let deep: Value = serde_json::from_str(&format!("{}0{}", "[".repeat(122), "]".repeat(122))).unwrap();
+    let by_hand = json!({ "apiVersion": "platform.navin.ai/v1", "kind": "ManagedComponent", "metadata": { "name": "a" }, "spec": deep });
+    FakeApi::put(&mut bench.api.objects.lock().unwrap(), path.clone(), by_hand);
+    bench.clock.advance(Duration::from_hours(1));
+    bench.begin_anew(|state| {
+        state["components"] = json!({});
+        let envelope = sign(&apply("a", 1, &json!({ "of": 1 })));
+        state["commands"][nonce]["phase"] = json!({ "accepted": { "envelope": envelope } });
+    });
+    let accepted = |bench: &Bench| bench.leader.reign.as_ref().unwrap().store.state().counts().accepted;
+    assert_eq!(accepted(&bench), 1, "nothing is concluded");
+    let world = &bench.leader.world;
+    let mut crier =
+        Crier::new(world.kube.clone(), world.clock.clone(), Arc::clone(&world.notices), "a".into(), None);
+    for _ in 0..4 {
+        crier.step();
+    }
+    let events = |bench: &Bench| {
+        let objects = bench.api.objects.lock().unwrap();
+        let reasons = objects.0.values().filter_map(|object| object["reason"].as_str());
+        reasons.map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert!(events(&bench).contains(&"NotSettled".to_owned()), "{:?}", events(&bench));
+    bench.api.objects.lock().unwrap().0.remove(&path);
+    bench.advance(Duration::from_mins(1));
+    assert_eq!(accepted(&bench), 0);
+}
