@@ -66,13 +66,13 @@ pub trait Folder: Send {
     /// What the operating system says.
     fn read(&self, entry: &Entry, limit: usize) -> io::Result<Option<Vec<u8>>>;
 
-    /// Writes a file so that its name never has a part of it, in place of what has that name; what is not to
-    /// `last` may be lost when the machine stops, and nothing waits for the disk.
+    /// Writes a file so that its name never has a part of it, in place of what has that name; what is not
+    /// `durable` may be lost when the machine stops, and nothing waits for the disk.
     ///
     /// # Errors
     ///
     /// What the operating system says.
-    fn write(&self, name: &str, bytes: &[u8], last: bool) -> io::Result<()>;
+    fn write(&self, name: &str, bytes: &[u8], durable: bool) -> io::Result<()>;
 
     /// Removes a file; one that is not there is removed already.
     ///
@@ -159,10 +159,10 @@ impl Folder for DirFolder {
         Ok(unchanged(&file)?.then_some(bytes))
     }
 
-    fn write(&self, name: &str, bytes: &[u8], last: bool) -> io::Result<()> {
+    fn write(&self, name: &str, bytes: &[u8], durable: bool) -> io::Result<()> {
         let temporary = self.path.join(format!(".{}.tmp", unpredictable()?));
         let written =
-            write_new(&temporary, bytes, last).and_then(|()| fs::rename(&temporary, self.path.join(name)));
+            write_new(&temporary, bytes, durable).and_then(|()| fs::rename(&temporary, self.path.join(name)));
         if written.is_err() {
             // The first error tells more than one about what may not even be there.
             drop(fs::remove_file(&temporary));
@@ -185,12 +185,12 @@ fn is_temporary(name: &str) -> bool {
     random.is_some_and(|random| random.len() == 32 && random.bytes().all(hex))
 }
 
-/// Writes a file that is not there yet; one that is to `last`, down to the disk: an empty answer must not survive a
+/// Writes a file that is not there yet; one that is `durable`, down to the disk: an empty answer must not survive a
 /// crash.
-fn write_new(path: &Path, bytes: &[u8], last: bool) -> io::Result<()> {
+fn write_new(path: &Path, bytes: &[u8], durable: bool) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     file.write_all(bytes)?;
-    if last { file.sync_data() } else { Ok(()) }
+    if durable { file.sync_data() } else { Ok(()) }
 }
 
 fn entry(name: String, metadata: &Metadata) -> Entry {

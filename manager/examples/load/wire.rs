@@ -5,10 +5,10 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::{Method, Request};
 use hyper_util::rt::TokioIo;
+use navin_test_support::client_config;
+use rustls::ClientConfig;
 use rustls::client::Resumption;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::pki_types::ServerName;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,21 +75,7 @@ impl Wire {
 
 /// What a client trusts, and who it is: PEM of the authority, of a certificate and of its key.
 pub(crate) fn tls(ca: &str, identity: Option<(&str, &str)>) -> Arc<ClientConfig> {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).expect("the authority")).expect("a root");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("TLS")
-        .with_root_certificates(roots);
-    let mut config = match identity {
-        None => builder.with_no_client_auth(),
-        Some((certificate, key)) => {
-            let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
-            let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
-            builder.with_client_auth_cert(vec![certificate], key).expect("an identity")
-        }
-    };
+    let mut config = client_config(ca, identity);
     config.resumption = Resumption::disabled();
     Arc::new(config)
 }

@@ -15,12 +15,7 @@ pub(crate) async fn read(body: Body, limit: usize) -> Result<Bytes, BodyError> {
     })
 }
 
-/// An answer of JSON.
-pub(crate) fn json(status: StatusCode, text: String, kind: &'static str) -> Response {
-    self::text(status, text, kind)
-}
-
-/// An answer of text.
+/// An answer of text, of a kind of text.
 pub(crate) fn text(status: StatusCode, text: String, kind: &'static str) -> Response {
     let mut response = (status, text).into_response();
     let headers = response.headers_mut();

@@ -7,7 +7,6 @@
 
 use crate::process::failure::Failure;
 use crate::process::files;
-use crate::store::database::folder_of;
 use crate::store::life::Life;
 use crate::store::{Database, Store};
 use std::fs::{File, TryLockError};
@@ -26,7 +25,7 @@ impl Instance {
         let id = uuid::Uuid::new_v4().to_string();
         match store.database() {
             Database::Sqlite(path) => {
-                let lock = register_file(folder_of(path), &id, store).await?;
+                let lock = register_file(files::folder_of(path), &id, store).await?;
                 Ok(Self { id, _lock: Some(lock) })
             }
             Database::Postgres(url) => {

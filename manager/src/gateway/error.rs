@@ -110,7 +110,7 @@ impl IntoResponse for GatewayError {
             Self::Overloaded => (StatusCode::SERVICE_UNAVAILABLE, "overloaded", "too much is being received"),
         };
         let text = json!({ "error": code, "message": message }).to_string();
-        let mut response = http::json(status, text, "application/json");
+        let mut response = http::text(status, text, "application/json");
         if let Some(method) = allow {
             response.headers_mut().insert(header::ALLOW, method);
         }

@@ -16,7 +16,6 @@ mod reports;
 use crate::app::peer::Peer;
 use crate::app::{Shared, http};
 use crate::limits::room::{Pace, Room};
-use crate::store::audit::Entry;
 use crate::store::bounded;
 use crate::store::identities::Identity;
 use axum::extract::{Request, State};
@@ -25,7 +24,7 @@ use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use error::GatewayError;
 pub(crate) use look::look;
-use refused::refuse_revoked;
+use refused::{refuse_revoked, refuse_unknown};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,17 +131,6 @@ async fn identify<'p>(app: &Shared, fingerprint: &str, peer: &'p Peer) -> Result
     match bounded(app.store.identity(fingerprint)).await? {
         Some(identity) if identity.revoked_at.is_none() => Ok(peer.identity.get_or_init(|| identity)),
         Some(identity) => Err(refuse_revoked(app, &identity).await),
-        None => {
-            let entry = Entry {
-                tenant_id: None,
-                cluster_id: None,
-                actor: &format!("certificate:{fingerprint}"),
-                action: "gateway.call",
-                subject: "",
-                detail: "unknown certificate",
-            };
-            bounded(app.store.audit_refused(entry)).await?;
-            Err(GatewayError::IdentityRevoked)
-        }
+        None => Err(refuse_unknown(app, fingerprint).await),
     }
 }

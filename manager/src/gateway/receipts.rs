@@ -39,7 +39,7 @@ pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Resul
 }
 
 fn answer(recorded: bool) -> Response {
-    http::json(StatusCode::OK, format!("{{\"recorded\":{recorded}}}"), "application/json")
+    http::text(StatusCode::OK, format!("{{\"recorded\":{recorded}}}"), "application/json")
 }
 
 /// Reads a receipt with the agent's own rules.

@@ -12,7 +12,15 @@ pub(super) async fn refuse_revoked(app: &Shared, identity: &Identity) -> Gateway
     GatewayError::IdentityRevoked
 }
 
-/// Audits what an agent was refused. Where the database fails the refusal stands all the same.
+/// Audits a call with a certificate that is nobody's.
+pub(super) async fn refuse_unknown(app: &Shared, fingerprint: &str) -> GatewayError {
+    let actor = format!("certificate:{fingerprint}");
+    let (action, detail) = ("gateway.call", "unknown certificate");
+    audit(app, Entry { tenant_id: None, cluster_id: None, actor: &actor, action, subject: "", detail }).await;
+    GatewayError::IdentityRevoked
+}
+
+/// Audits what an agent was refused.
 pub(super) async fn audit_refused(
     app: &Shared,
     identity: &Identity,
@@ -29,6 +37,11 @@ pub(super) async fn audit_refused(
         subject,
         detail,
     };
+    audit(app, entry).await;
+}
+
+/// Where the database fails the refusal stands all the same.
+async fn audit(app: &Shared, entry: Entry<'_>) {
     if let Err(error) = bounded(app.store.audit_refused(entry)).await {
         tracing::error!(%error, "a refusal was not audited");
     }

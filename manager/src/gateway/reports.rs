@@ -42,7 +42,7 @@ pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Resul
         Answer::Needed => "needed",
         Answer::Revoked => return Err(refuse_revoked(app, identity).await),
     };
-    Ok(http::json(StatusCode::OK, format!("{{\"inventory\":\"{answer}\"}}"), "application/json"))
+    Ok(http::text(StatusCode::OK, format!("{{\"inventory\":\"{answer}\"}}"), "application/json"))
 }
 
 /// Checks whose report it is, and takes the inventory out of it.

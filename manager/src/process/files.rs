@@ -32,12 +32,17 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
     String::from_utf8(bytes).map(Some).map_err(|_| Failure::damaged(path, "not text"))
 }
 
-/// Replaces a file: whole or not at all, and durable when this returns.
-pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
-    let folder = match path.parent() {
+/// The folder that a file is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         Some(_) | None => Path::new("."),
-    };
+    }
+}
+
+/// Replaces a file: whole or not at all, and durable when this returns.
+pub(crate) fn replace(path: &Path, bytes: &[u8], mode: u32) -> Result<(), Failure> {
+    let folder = folder_of(path);
     let temporary = folder.join(format!(".{}.tmp", uuid::Uuid::new_v4()));
     let written = write_new(&temporary, bytes, mode)
         .and_then(|()| std::fs::rename(&temporary, path))

@@ -57,7 +57,7 @@ pub(super) fn end(members: &Map<String, Value>, known: &[&str]) -> Result<(), Pr
 
 /// An answer of JSON.
 pub(super) fn answer(status: StatusCode, value: &Value) -> Response {
-    http::json(status, value.to_string(), "application/json")
+    http::text(status, value.to_string(), "application/json")
 }
 
 /// A document of the database.

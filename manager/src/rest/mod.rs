@@ -89,7 +89,7 @@ async fn admit(Extension(peer): Extension<Arc<Peer>>, request: Request, next: Ne
 
 async fn health(State(app): State<Shared>) -> Result<Response, Problem> {
     bounded(app.store.ping()).await?;
-    Ok(http::json(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
+    Ok(http::text(StatusCode::OK, "{\"status\":\"ok\"}".to_owned(), "application/json"))
 }
 
 async fn openapi() -> Response {

@@ -153,7 +153,7 @@ impl IntoResponse for Problem {
         if !self.findings.is_empty() {
             document["findings"] = json!(self.findings);
         }
-        let mut response = http::json(self.status, document.to_string(), "application/problem+json");
+        let mut response = http::text(self.status, document.to_string(), "application/problem+json");
         if self.status == StatusCode::UNAUTHORIZED {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         }

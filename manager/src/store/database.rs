@@ -83,7 +83,7 @@ impl Database {
         sqlx::any::install_default_drivers();
         let (url, settings, _lock) = match self {
             Self::Sqlite(path) => {
-                let folder = folder_of(path);
+                let folder = files::folder_of(path);
                 if !make && !path.exists() {
                     return Err(Failure::damaged(path, MISSING));
                 }
@@ -146,14 +146,6 @@ async fn is_usable(connection: &mut AnyConnection) -> Result<bool, sqlx::Error> 
         connection.ping().await?;
     }
     Ok(!connection.is_in_transaction())
-}
-
-/// The folder that a file is in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        Some(_) | None => Path::new("."),
-    }
 }
 
 /// The address of a file: absolute, and with nothing in it that would be read as something else.

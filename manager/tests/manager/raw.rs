@@ -1,9 +1,9 @@
 //! Connections by hand: to send a part of something, or nothing.
 
 use crate::support::LIMIT;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use navin_test_support::client_config;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConnection, StreamOwned};
 use serde_json::Value;
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
@@ -19,21 +19,8 @@ pub(crate) fn address(url: &str) -> SocketAddr {
 
 /// A TLS connection whose handshake is done, with an identity as it was issued.
 pub(crate) fn tls(url: &str, ca: &str, issued: Option<&Value>) -> Tls {
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
-    let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots);
-    let config = match issued {
-        None => config.with_no_client_auth(),
-        Some(issued) => {
-            let text = |name: &str| issued[name].as_str().unwrap().as_bytes();
-            let certificate = CertificateDer::from_pem_slice(text("tls_crt")).unwrap();
-            let key = PrivateKeyDer::from_pem_slice(text("tls_key")).unwrap();
-            config.with_client_auth_cert(vec![certificate], key).unwrap()
-        }
-    };
+    let text = |name: &str| Some(issued?[name].as_str().unwrap());
+    let config = client_config(ca, text("tls_crt").zip(text("tls_key")));
     let address = address(url);
     let client = ClientConnection::new(Arc::new(config), ServerName::from(address.ip())).unwrap();
     let tcp = TcpStream::connect(address).unwrap();
