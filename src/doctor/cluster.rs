@@ -20,6 +20,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 const APPLY: &str = "apply deploy/ (or the manager's manifests) for this namespace";
 const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
 const TOKEN: &str = "mount a token of this cluster for this ServiceAccount, one that has not ended";
+const AGAIN: &str = "run the doctor again; where it stays so, see the API server's log, and that object";
 const LOG: &str = "see the agent's log";
 
 /// Its clock less ours, in milliseconds.
@@ -51,7 +52,7 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
             false
         }
         Err(error) => {
-            found.add(Finding::wrong("Lease", error.to_string(), APPLY));
+            found.add(Finding::wrong("Lease", error.to_string(), advice(&error, AGAIN)));
             true
         }
     };
@@ -66,7 +67,7 @@ pub(super) fn examine(options: &Options, namespace: Option<&str>, found: &mut Ex
             Finding::wrong("state", "there is none, while there is a Lease: it was deleted", LOG)
         }
         Ok(None) => Finding::unknown("state", "there is none yet: no replica has led"),
-        Err(error) => Finding::wrong("state", error.to_string(), APPLY),
+        Err(error) => Finding::wrong("state", error.to_string(), advice(error, AGAIN)),
     });
     offset
 }
@@ -98,11 +99,20 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
                 None => Err(Finding::unknown(NAME, format!("{url} answers; the namespace is not known"))),
             }
         }
-        Err(error @ KubeError::Refused { .. }) => Err(Finding::wrong(NAME, format!("{url}: {error}"), APPLY)),
-        Err(error @ KubeError::Unavailable { status: Some(401), .. }) => {
-            Err(Finding::wrong(NAME, format!("{url}: {error}"), TOKEN))
-        }
-        Err(error) => Err(Finding::wrong(NAME, format!("{url}: {error}"), REACH)),
+        Err(error) => Err(Finding::wrong(NAME, format!("{url}: {error}"), advice(&error, REACH))),
+    }
+}
+
+/// What to do about a call that failed: it is the rights, the token, or else `otherwise`.
+fn advice(error: &KubeError, otherwise: &'static str) -> &'static str {
+    match error {
+        KubeError::Refused { .. } => APPLY,
+        KubeError::Unavailable { status: Some(401), .. } => TOKEN,
+        KubeError::NotFound(_)
+        | KubeError::Conflict(_)
+        | KubeError::Gone(_)
+        | KubeError::Unavailable { .. }
+        | KubeError::Unanswered { .. } => otherwise,
     }
 }
 
@@ -208,6 +218,16 @@ fn judge_state(text: Option<&str>) -> Finding {
 mod tests {
     use super::*;
     use crate::doctor::Status;
+
+    #[test]
+    fn only_what_the_api_server_refuses_is_mended_by_applying_the_rights() {
+        for (status, wanted) in [(403, APPLY), (401, TOKEN), (429, AGAIN), (500, AGAIN), (503, AGAIN)] {
+            assert_eq!(advice(&KubeError::of(status, String::new(), None), AGAIN), wanted, "{status}");
+        }
+        let message = "no connection".to_owned();
+        let unreached = KubeError::Unavailable { status: None, message, retry_after: None };
+        assert_eq!(advice(&unreached, REACH), REACH);
+    }
 
     #[test]
     fn a_lease_is_well_while_its_holder_renews_it_within_its_term() {

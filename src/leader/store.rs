@@ -32,7 +32,7 @@ pub(super) enum Stop {
     StateChanged(String),
     /// The API server does not let us keep the state, or a newer agent wrote it: another may have more luck.
     Unusable(String),
-    /// The API server does not answer: to be tried again, at once or when it asks for it.
+    /// The API server does not answer, or does not do it now: to be tried again, at once or when it asks for it.
     Unavailable {
         /// What happened.
         what: String,
@@ -52,7 +52,7 @@ impl std::fmt::Display for Stop {
             Self::HandOver => {
                 f.write_str("the manager has been out of reach for long: another replica may have a way out")
             }
-            Self::Unavailable { what, .. } => write!(f, "the API server does not answer: {what:?}"),
+            Self::Unavailable { what, .. } => write!(f, "the API server does not do it now: {what:?}"),
         }
     }
 }

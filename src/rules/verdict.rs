@@ -125,10 +125,14 @@ pub fn reverify(
 fn addressed(command: Verified<Command>, config: &Configuration) -> Result<Verified<Command>, Refusal> {
     let value = command.value();
     if value.tenant_id != config.tenant_id {
-        return Err(Refusal::of(value, Reason::WrongTenant, "payload.tenant_id: not this agent's"));
+        let (expected, found) = (config.tenant_id.as_str(), value.tenant_id.as_str());
+        let message = format!("payload.tenant_id: expected {expected:?}, found {found:?}");
+        return Err(Refusal::of(value, Reason::WrongTenant, &message));
     }
     if value.target != config.cluster_id {
-        return Err(Refusal::of(value, Reason::WrongTarget, "payload.target.id: not this cluster"));
+        let (expected, found) = (config.cluster_id.as_str(), value.target.as_str());
+        let message = format!("payload.target.id: expected {expected:?}, found {found:?}");
+        return Err(Refusal::of(value, Reason::WrongTarget, &message));
     }
     Ok(command)
 }
@@ -152,10 +156,12 @@ fn in_window(command: &Command, state: &State, now: Timestamp) -> Result<(), Ref
         return Err(Refusal::of(command, Reason::Expired, message));
     }
     if now > command.not_after {
-        return Err(Refusal::of(command, Reason::Expired, "payload.not_after: in the past"));
+        let message = format!("payload.not_after: expected not before {now}, found {}", command.not_after);
+        return Err(Refusal::of(command, Reason::Expired, &message));
     }
     if now < command.not_before {
-        return Err(Refusal::of(command, Reason::NotYetValid, "payload.not_before: in the future"));
+        let message = format!("payload.not_before: expected not after {now}, found {}", command.not_before);
+        return Err(Refusal::of(command, Reason::NotYetValid, &message));
     }
     Ok(())
 }

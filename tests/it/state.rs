@@ -185,7 +185,7 @@ fn a_state_that_can_for_a_while_not_be_read_or_written_is_said_once_and_all_goes
     replica.agent.process().start_again();
     applied(&wired.world, "second", &json!({}));
     assert!(unread.load(Ordering::Relaxed) > TIMES);
-    assert_eq!(count_log(&replica.agent, "the API server does not answer"), 1);
+    assert_eq!(count_log(&replica.agent, "the API server does not do it now"), 1);
     let unwritten = fail("PUT");
     applied(&wired.world, "third", &json!({}));
     assert!(unwritten.load(Ordering::Relaxed) > TIMES);

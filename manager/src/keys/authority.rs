@@ -107,7 +107,7 @@ impl Authority {
         let (_, parsed) =
             X509Certificate::from_der(&root.der).map_err(|_| Failure::damaged(&path, "not a certificate"))?;
         if !is_of_key(&parsed, &key) {
-            return Err(Failure::damaged(&path, "not of the key in ca.key"));
+            return Err(Failure::misfit(&path, "not of the key in ca.key"));
         }
         let issuer =
             Issuer::from_ca_cert_der(&root.der, key).map_err(|error| Failure::damaged(&path, error))?;
@@ -161,7 +161,10 @@ fn key_of(path: &Path, text: &str) -> Result<KeyPair, Failure> {
 pub(crate) fn open_key(path: &Path, certified: bool) -> Result<KeyPair, Failure> {
     match (files::read_text(path)?, certified) {
         (Some(text), _) => key_of(path, &text),
-        (None, true) => Err(Failure::damaged(path, "missing, while its certificate is there")),
+        (None, true) => {
+            let certificate = path.with_extension("crt");
+            Err(Failure::misfit(path, &format!("missing, while {} is there", certificate.display())))
+        }
         (None, false) => {
             let key = KeyPair::generate().map_err(certificate_error)?;
             files::replace(path, key.serialize_pem().as_bytes(), files::PRIVATE)?;

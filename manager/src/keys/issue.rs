@@ -20,12 +20,16 @@ pub(crate) const DEFAULT_MAX_VALIDITY_S: i64 = 604_800;
 /// `not_before` is this long before the approval, for clocks that are a little behind.
 const BACKDATED_S: i64 = 60;
 
+/// What is said of a cluster that is not there.
+pub(crate) const NO_CLUSTER: &str =
+    "this tenant has no such cluster: `navin-manager clusters NAME --register NAMESPACE` makes it known";
+
 /// Why nothing was issued.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum IssueError {
     /// There is no such cluster.
-    #[error("this tenant has no such cluster")]
-    NoCluster,
+    #[error("cluster {0:?}: {NO_CLUSTER}")]
+    NoCluster(String),
     /// The agent would refuse it.
     #[error("{0}")]
     Unsignable(#[from] Unsignable),
@@ -78,7 +82,8 @@ pub(crate) async fn command(
 ) -> Result<String, IssueError> {
     let cluster = request.cluster;
     let mut change = store.change(cluster).await?;
-    let base = clusters::base(&mut change, cluster).await?.ok_or(IssueError::NoCluster)?;
+    let missing = || IssueError::NoCluster(cluster.cluster_id.clone());
+    let base = clusters::base(&mut change, cluster).await?.ok_or_else(missing)?;
     let max = base.max_validity_s.saturating_sub(BACKDATED_S);
     let valid_for_s = match i64::try_from(request.valid_for_s) {
         Ok(seconds) if (1..=max).contains(&seconds) => seconds,
@@ -151,7 +156,8 @@ pub(crate) async fn identity(
     let identity_id = Uuid::new_v4().to_string();
     let certificate = authority.client(&identity_id)?;
     let mut change = store.change(cluster).await?;
-    let base = clusters::base(&mut change, cluster).await?.ok_or(IssueError::NoCluster)?;
+    let missing = || IssueError::NoCluster(cluster.cluster_id.clone());
+    let base = clusters::base(&mut change, cluster).await?.ok_or_else(missing)?;
     // Never older than the last one, which the agent would prefer, though the clock was set back.
     let last = identities::last_issued(&mut change, cluster).await?;
     let issued_at = clock::now_whole_ms().max(last.unwrap_or(0));

@@ -158,10 +158,10 @@ fn examine<'n>(
     let (_, certificate) =
         X509Certificate::from_der(&der).map_err(|_| Failure::damaged(path, "not a certificate"))?;
     if !authority::is_of_key(&certificate, key) {
-        return Err(Failure::damaged(path, "not of the key in server.key"));
+        return Err(Failure::misfit(path, "not of the key in server.key"));
     }
     if !root.is_issuer_of(&certificate) {
-        return Err(Failure::damaged(path, "not issued by ca.crt, which is all that agents trust"));
+        return Err(Failure::misfit(path, "not issued by ca.crt, which is all that agents trust"));
     }
     Ok(Seen {
         ends_s: certificate.validity().not_after.timestamp(),

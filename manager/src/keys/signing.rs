@@ -51,7 +51,7 @@ impl Signer {
         let pem_path = folder.join("manager.pem");
         let key_text = match (files::read_text(&key_path)?, pem_path.exists()) {
             (Some(text), _) => text,
-            (None, true) => return Err(Failure::damaged(&key_path, "missing, while manager.pem is there")),
+            (None, true) => return Err(Failure::misfit(&key_path, "missing, while manager.pem is there")),
             (None, false) => make_key(&key_path)?,
         };
         let der = PrivatePkcs8KeyDer::from_pem_slice(key_text.as_bytes())
@@ -69,7 +69,7 @@ impl Signer {
         let keys = KeyRing::from_pem(&manager_pem).map_err(|error| Failure::damaged(&pem_path, error))?;
         let key_id = hex(public);
         if !keys.ids().any(|id| id.as_str() == key_id) {
-            return Err(Failure::damaged(&pem_path, "does not hold the public key of signing.key"));
+            return Err(Failure::misfit(&pem_path, "does not hold the public key of signing.key"));
         }
         Ok(Self { key, key_id, keys, manager_pem })
     }

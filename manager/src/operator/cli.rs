@@ -174,6 +174,24 @@ pub(crate) enum OperatorTask {
     },
 }
 
+impl OperatorTask {
+    /// The cluster that it is about, where it is about one that is said.
+    pub(super) fn cluster(&self) -> Option<&str> {
+        match self {
+            Self::Clusters { name, .. } => name.as_deref(),
+            Self::ImportRbac(target)
+            | Self::Identity { target, .. }
+            | Self::Manifests { target, .. }
+            | Self::Apply { target, .. }
+            | Self::Delete { target, .. }
+            | Self::Inventory(target)
+            | Self::Commands { target, .. }
+            | Self::Wait { target, .. } => target.cluster.as_deref(),
+            Self::Audit { .. } => None,
+        }
+    }
+}
+
 impl Target {
     /// The cluster's name.
     pub(super) fn cluster(&self) -> Result<&str, Trouble> {

@@ -24,6 +24,14 @@ const PAGE: u64 = 500;
 
 /// Does what is asked for.
 pub(crate) fn run(task: OperatorTask) -> Result<(), Trouble> {
+    let cluster = task.cluster().map(str::to_owned);
+    perform(task).map_err(|trouble| match cluster {
+        Some(cluster) => trouble.of_cluster(&cluster),
+        None => trouble,
+    })
+}
+
+fn perform(task: OperatorTask) -> Result<(), Trouble> {
     match task {
         OperatorTask::Clusters { server, name: None, .. } => list_clusters(&server),
         OperatorTask::Clusters { server, name: Some(name), register: None, .. } => {
@@ -158,7 +166,12 @@ fn wait(
                 }
                 if !matches!(status.as_str(), "queued" | "delivered") {
                     show::print(target.server.output, &command, from_ref(&command), &show::COMMANDS)?;
-                    return if status == "succeeded" { Ok(()) } else { Err(Trouble::Outcome(status)) };
+                    if status == "succeeded" {
+                        return Ok(());
+                    }
+                    let reason = command["receipt"]["reason"].as_str();
+                    let reason = reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+                    return Err(Trouble::Outcome { command_id: command_id.to_owned(), status, reason });
                 }
                 expires = expiry(&command);
                 LOOK_EVERY

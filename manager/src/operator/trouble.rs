@@ -22,9 +22,16 @@ pub(crate) enum Trouble {
     /// No answer.
     #[error("{0}")]
     Unreachable(String),
-    /// The command did not succeed, which is told already.
-    #[error("the command {0}")]
-    Outcome(String),
+    /// The command did not succeed.
+    #[error("command {command_id}: {status}{reason}; see `navin-manager commands {command_id}`")]
+    Outcome {
+        /// Which.
+        command_id: String,
+        /// What became of it.
+        status: String,
+        /// Why, in brackets, where its receipt says so.
+        reason: String,
+    },
     /// The command has no outcome yet.
     #[error("the wait ran out; the command is still {0}, and runs when an agent takes it within its window")]
     WaitRanOut(String),
@@ -48,8 +55,16 @@ impl Trouble {
             Self::Refused { status: 404, .. } => 4,
             Self::Refused { status: 408 | 500.., .. } | Self::Unreachable(_) => 5,
             Self::WaitRanOut(_) => 6,
-            Self::Refused { .. } | Self::Outcome(_) | Self::Output(_) => 1,
+            Self::Refused { .. } | Self::Outcome { .. } | Self::Output(_) => 1,
         }
+    }
+
+    /// Names the cluster that was asked for, where the server has not found it or what is its.
+    pub(super) fn of_cluster(mut self, cluster: &str) -> Self {
+        if let Self::Refused { status: 404, detail, .. } = &mut self {
+            *detail = format!("cluster {cluster:?}: {detail}");
+        }
+        self
     }
 
     /// When the server wants to be asked again, where it said so of a call that it put off.
@@ -58,7 +73,7 @@ impl Trouble {
             Self::Refused { again_in, .. } => *again_in,
             Self::Usage(_)
             | Self::Unreachable(_)
-            | Self::Outcome(_)
+            | Self::Outcome { .. }
             | Self::WaitRanOut(_)
             | Self::Output(_) => None,
         }

@@ -77,6 +77,12 @@ impl Failure {
         Self::Damaged { path: path.to_owned(), problem: problem.to_string() }
     }
 
+    /// A file that does not fit the others. What stands beside it is what agents know: that is not to be moved away.
+    pub(crate) fn misfit(path: &Path, problem: &str) -> Self {
+        let help = "put it back from the backup, or see docs/MANAGER.md, \"When a key is lost\"";
+        Self::damaged(path, format!("{problem}: {help}"))
+    }
+
     /// What the system said about a file.
     pub(crate) fn file(path: &Path, error: std::io::Error) -> Self {
         Self::File { path: path.to_owned(), error }

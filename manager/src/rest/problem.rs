@@ -2,7 +2,7 @@
 
 use super::import::Refused;
 use crate::app::http;
-use crate::keys::issue::IssueError;
+use crate::keys::issue::{IssueError, NO_CLUSTER};
 use crate::keys::signing::Unsignable;
 use crate::limits::callers::Busy;
 use crate::limits::room::BodyError;
@@ -56,7 +56,7 @@ impl Problem {
 
     /// The tenant has no such cluster; another's is not to be told from none.
     pub(crate) fn no_cluster() -> Self {
-        Self::not_found("this tenant has no such cluster")
+        Self::not_found(NO_CLUSTER)
     }
 
     /// No token, or none that is known.
@@ -125,7 +125,7 @@ impl From<BodyError> for Problem {
 impl From<IssueError> for Problem {
     fn from(error: IssueError) -> Self {
         match error {
-            IssueError::NoCluster => Self::no_cluster(),
+            IssueError::NoCluster(_) => Self::no_cluster(),
             IssueError::Unsignable(Unsignable::TooLarge) => {
                 Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", "the envelope would be above 256 KiB")
             }

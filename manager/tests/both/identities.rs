@@ -72,7 +72,7 @@ fn an_identity_is_all_that_the_secret_holds() {
     let payload = &issued["config"]["payload"];
     assert_eq!((&payload["poll_wait_s"], &payload["namespace"]), (&json!(5), &json!("navin")));
     let secret = issued["secret_yaml"].as_str().unwrap();
-    assert!(secret.contains("  name: navin-cluster-agent-identity\n  namespace: navin\n"));
+    assert!(secret.contains("  name: navin-cluster-agent-identity\n  namespace: \"navin\"\n"));
     for name in ["manager_pem", "tls_crt", "tls_key", "ca_crt"] {
         for line in issued[name].as_str().unwrap().lines() {
             assert!(secret.contains(&format!("    {line}\n")), "{name}: {line}");

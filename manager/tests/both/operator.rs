@@ -85,6 +85,8 @@ fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
     assert!(shell.prints(&["delete", "web", "--wait"], 1).contains("failed"));
     let command = answered.join().unwrap()["payload"]["command_id"].as_str().unwrap().to_owned();
     assert!(shell.prints(&["wait", &command], 1).contains("failed"));
+    let told = String::from_utf8(shell.run(&["wait", &command], "").stderr).unwrap();
+    assert!(told.contains(&format!("command {command}: failed")), "{told}");
     assert!(shell.prints(&["commands"], 0).contains("managedcomponent.delete"));
     let one: Value = serde_json::from_str(&shell.prints(&["commands", &command, "-o", "json"], 0)).unwrap();
     assert_eq!(one["receipts"][0]["receipt"]["status"], "failed");
@@ -126,6 +128,9 @@ fn each_way_to_end_badly_has_its_exit_code() {
     ] {
         shell.prints(arguments, code);
     }
+    let nowhere = shell.run(&["delete", "web", "--cluster", "nowhere"], "");
+    let told = String::from_utf8(nowhere.stderr).unwrap();
+    assert!(told.contains("cluster \"nowhere\": ") && told.contains("--register NAMESPACE"), "{told}");
     assert_eq!(shell.run(&["apply", "web", "-f", "-"], "a: 1\na: 2\n").status.code(), Some(2));
     let list = folder.join("list.yaml").display().to_string();
     fs::write(&list, "[]").unwrap();

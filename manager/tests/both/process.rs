@@ -146,12 +146,17 @@ fn a_damaged_file_is_named_with_exit_code_78() {
         fs::write(&path, &good).unwrap();
     }
     // What agents trust is never replaced because its key is lost.
-    for (lost, code) in [("ca.key", 78), ("signing.key", 78)] {
+    for (lost, beside) in [("ca.key", "ca.crt"), ("server.key", "server.crt"), ("signing.key", "manager.pem")]
+    {
         let path = folder.join("data/tls").join(lost);
         let good = fs::read(&path).unwrap();
         fs::remove_file(&path).unwrap();
         let output = folder.run(&SERVE);
-        assert_eq!(output.status.code(), Some(code), "{lost}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(78), "{lost}: {told}");
+        for named in [&format!("tls/{lost}: missing, while "), beside, "When a key is lost"] {
+            assert!(told.contains(named), "{lost}: {told}");
+        }
         fs::write(&path, &good).unwrap();
     }
 }

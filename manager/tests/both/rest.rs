@@ -1,6 +1,6 @@
 //! What operators may do, and what they are refused.
 
-use crate::support::{COMMANDS, Folder, id, served};
+use crate::support::{COMMANDS, Folder, id, receipt, served};
 use serde_json::json;
 
 #[test]
@@ -32,6 +32,30 @@ fn without_a_token_nothing_is_shown_and_another_tenants_cluster_is_not_there() {
     // The same name in another tenant is another cluster.
     manager.cluster(&foreign, "prod");
     assert_eq!(manager.queue(&foreign, "prod")["sequence"], 1);
+}
+
+#[test]
+fn each_change_is_in_the_audit_and_so_is_one_that_is_refused() {
+    let (_folder, token, manager) = served("audited");
+    let agent = manager.cluster(&token, "prod");
+    let queued = manager.queue(&token, "prod");
+    agent.receipt(&receipt(&queued, "succeeded", true)).expect(200);
+    let body = json!({ "operation": "inventory.report" });
+    manager.post(&token, "/api/v1/clusters/prod/kubernetes/commands", &body).expect(400);
+    manager.post(&token, "/api/v1/clusters", &json!({ "cluster_id": "Prod" })).expect(400);
+    let audited = manager.audit(&token);
+    let actions =
+        audited.iter().rev().map(|entry| entry.splitn(3, ' ').take(2).collect::<Vec<_>>().join(" "));
+    let wanted = [
+        "token.create done",
+        "cluster.register done",
+        "identity.issue done",
+        "command.queue done",
+        "receipt.record done",
+        "rest.post refused",
+        "rest.post refused",
+    ];
+    assert!(actions.eq(wanted), "{audited:?}");
 }
 
 #[test]

@@ -106,6 +106,33 @@ fn the_window_includes_both_of_its_ends() {
 }
 
 #[test]
+fn a_command_for_another_or_another_time_is_told_what_was_expected_and_what_found() {
+    let mut tenant = apply("a", 1, &json!({}));
+    let mut cluster = tenant.clone();
+    tenant["tenant_id"] = "rival".into();
+    cluster["target"]["id"] = "stage".into();
+    let here = apply("a", 1, &json!({}));
+    for (payload, now, wanted) in [
+        (tenant, NOON, "payload.tenant_id: expected \"acme\", found \"rival\""),
+        (cluster, NOON, "payload.target.id: expected \"prod-eu-1\", found \"stage\""),
+        (
+            here.clone(),
+            "2026-11-30T12:09:01Z",
+            "payload.not_after: expected not before 2026-11-30T12:09:01Z, found 2026-11-30T12:09:00Z",
+        ),
+        (
+            here,
+            "2026-11-30T11:58:00Z",
+            "payload.not_before: expected not after 2026-11-30T11:58:00Z, found 2026-11-30T11:59:00Z",
+        ),
+    ] {
+        let verdict = judged(&payload, &State::new(1, "a_1"), Link::Online, now);
+        let Verdict::Refuse(refused) = verdict else { panic!("{verdict:?}") };
+        assert_eq!(refused.refusal.message, wanted);
+    }
+}
+
+#[test]
 fn what_is_not_later_than_the_floor_is_expired_whatever_the_clock_says() {
     let mut state = State::new(1, "a_1");
     for (floor, wanted) in [("2026-11-30T12:08:59Z", "run"), ("2026-11-30T12:09:00Z", "expired")] {
