@@ -26,6 +26,9 @@ use std::io::Write;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 fn main() -> ExitCode {
     let arguments = cli::Arguments::parse();
     start_log();

@@ -42,7 +42,7 @@ pub enum Status {
     Absent,
     /// It has this, as its text: as a value it may take four times as much.
     Here(Box<str>),
-    /// More than 16 KiB, heavier than [`STATUS_WEIGHT`], or deeper than we read.
+    /// More than 16 KiB, heavier than 64 KiB in memory, or deeper than we read.
     TooLarge,
 }
 
