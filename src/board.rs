@@ -24,7 +24,7 @@ const STATUSES_WEIGHT: usize = 512 * 1024;
 #[derive(Default)]
 pub struct Board {
     /// Told of by the leader and the watch. The reporter waits for its news, and is the only one that heeds it; the watch
-    /// waits for the beginning and the end of a leadership alone.
+    /// waits for the beginning of a leadership, and looks after its pause whether it has ended.
     pub shown: Shared<Shown>,
     /// What the watch saw last of the components that [`Board::wants`]; none until it has seen all.
     live: Mutex<Option<BTreeMap<String, Live>>>,

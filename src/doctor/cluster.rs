@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// What each call is given at the server; it may take a second longer to arrive.
 const LIMIT: Duration = Duration::from_secs(5);
-const APPLY: &str = "apply deploy/ (or the manager's manifests) for this namespace";
+const APPLY: &str = "apply the manager's manifests for this namespace (of them the rights: deploy/rbac.yaml)";
 const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
 const TOKEN: &str = "mount a token of this cluster for this ServiceAccount, one that has not ended";
 const AGAIN: &str = "run the doctor again; where it stays so, see the API server's log, and that object";
