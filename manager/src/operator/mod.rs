@@ -90,7 +90,7 @@ fn perform(task: OperatorTask) -> Result<(), Trouble> {
             show::whole(target.server.output, &shown)
         }
         OperatorTask::Wait { target, command, timeout } => {
-            wait(&Client::new(&target.server)?, &target, &command, timeout, None)
+            wait(&Client::new(&target.server)?, &target, &command, timeout, &Value::Null)
         }
         OperatorTask::Audit { server, limit } => {
             let entries = pages(&Client::new(&server)?, "/api/v1/audit", "entries", limit)?;
@@ -136,26 +136,27 @@ fn send(target: &Target, operation: &str, arguments: &Value, sending: &Sending) 
     }
     let command = client.post(&target.path("commands")?, &body)?;
     match command["command_id"].as_str() {
-        Some(command_id) if sending.wait => {
-            wait(&client, target, command_id, sending.timeout, expiry(&command))
-        }
+        Some(command_id) if sending.wait => wait(&client, target, command_id, sending.timeout, &command),
         _ => show::print(target.server.output, &command, from_ref(&command), &show::COMMANDS),
     }
 }
 
 /// Waits for a command's outcome. A server that does not answer meanwhile is asked again, for as long
 /// as the wait may take; one that says when to ask again (`Retry-After`) is asked then, and also where
-/// no time was given, until the command has expired, as far as that is known.
+/// no time was given, until the command has expired, as far as that is `known`.
 fn wait(
     client: &Client,
     target: &Target,
     command_id: &str,
     timeout: Option<u64>,
-    mut expires: Option<Timestamp>,
+    known: &Value,
 ) -> Result<(), Trouble> {
     let path = target.command(command_id)?;
     let end = timeout.and_then(|seconds| Instant::now().checked_add(Duration::from_secs(seconds)));
-    let mut last = String::new();
+    let (mut expires, mut last) = (expiry(known), known["status"].as_str().unwrap_or_default().to_owned());
+    if !last.is_empty() {
+        show::tell(&format!("{command_id}: {last}"));
+    }
     loop {
         let pause = match client.get(&path) {
             Ok(command) => {
@@ -193,7 +194,8 @@ fn wait(
         };
         let left = end.map(|end| end.saturating_duration_since(Instant::now()));
         if left.is_some_and(|left| left.is_zero()) {
-            return Err(Trouble::WaitRanOut(if last.is_empty() { "unknown".to_owned() } else { last }));
+            let status = if last.is_empty() { "unknown".to_owned() } else { last };
+            return Err(Trouble::WaitRanOut { command_id: command_id.to_owned(), status });
         }
         std::thread::sleep(left.map_or(pause, |left| pause.min(left)));
     }

@@ -33,8 +33,16 @@ pub(crate) enum Trouble {
         reason: String,
     },
     /// The command has no outcome yet.
-    #[error("the wait ran out; the command is still {0}, and runs when an agent takes it within its window")]
-    WaitRanOut(String),
+    #[error(
+        "command {command_id}: {status} when the wait ran out; it runs when an agent takes it within its window: go on with \
+         `navin-manager wait {command_id}`"
+    )]
+    WaitRanOut {
+        /// Which.
+        command_id: String,
+        /// What was known of it last.
+        status: String,
+    },
     /// Standard output is gone.
     #[error("standard output: {0}")]
     Output(std::io::Error),
@@ -54,7 +62,7 @@ impl Trouble {
             Self::Refused { status: 401, .. } => 3,
             Self::Refused { status: 404, .. } => 4,
             Self::Refused { status: 408 | 500.., .. } | Self::Unreachable(_) => 5,
-            Self::WaitRanOut(_) => 6,
+            Self::WaitRanOut { .. } => 6,
             Self::Refused { .. } | Self::Outcome { .. } | Self::Output(_) => 1,
         }
     }
@@ -74,7 +82,7 @@ impl Trouble {
             Self::Usage(_)
             | Self::Unreachable(_)
             | Self::Outcome { .. }
-            | Self::WaitRanOut(_)
+            | Self::WaitRanOut { .. }
             | Self::Output(_) => None,
         }
     }
