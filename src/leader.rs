@@ -159,6 +159,10 @@ impl Leader {
         match event {
             Event::Leadership => {}
             Event::Trust(trust) => {
+                if trust.ring != self.world.trust.ring {
+                    // What was accepted is verified again, as by whoever takes over.
+                    self.step_down("the manager's keys are others now");
+                }
                 self.world.trust = *trust;
                 if let Some(reign) = &mut self.reign {
                     reign.keeper.look_again(self.world.clock.monotonic());

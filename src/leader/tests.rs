@@ -23,6 +23,7 @@ mod filed;
 mod inventory;
 mod overload;
 mod told;
+mod trust;
 mod upkeep;
 
 const COMPONENTS: &str = "/apis/platform.navin.ai/v1/namespaces/navin-platform/managedcomponents";
