@@ -21,6 +21,8 @@ pub const CREATED: &str = "platform.navin.ai/created";
 /// Label: the command whose lost write was made to conflict, and the version it was settled at ("an
 /// unanswered write"). A label, since somebody may have filled the annotations.
 pub const SETTLED: &str = "platform.navin.ai/settled";
+/// Conflicts of one write that are answered at once; somebody who writes all the time is met with pauses.
+pub(super) const CONFLICTS: u32 = 3;
 /// Label of everything that the agent keeps.
 const MANAGED_BY: (&str, &str) = ("app.kubernetes.io/managed-by", "navin-cluster-agent");
 

@@ -3,7 +3,7 @@
 //! Invariants: nothing is concluded from a read while a write of this command is unanswered; what is being deleted is
 //! not written to; every write but a create names uid and `resourceVersion`; a create that may land late leaves a mark.
 
-use super::component::{self, Author, Write};
+use super::component::{self, Author, CONFLICTS, Write};
 use super::envelope::Verified;
 use super::kubernetes::{KubeError, Object};
 use super::messages::{Command, Reason};
@@ -13,16 +13,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 
+mod aim;
 mod deleting;
 mod limit;
 #[cfg(test)]
 mod tests;
 
+pub use aim::Aim;
 use deleting::held;
 pub use limit::{Failure, TimeLimit};
 
-/// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
-const CONFLICTS: u32 = 3;
 /// Pause between two looks at an object that is being deleted.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
@@ -90,15 +90,6 @@ impl Ending {
     }
 }
 
-/// What a command wants of its component.
-#[derive(Clone, Debug)]
-pub enum Aim {
-    /// That it stands with this spec.
-    Apply(Map<String, Value>),
-    /// That it is gone.
-    Delete,
-}
-
 /// An accepted command that writes a component.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each by itself is what an answer or a reading said")]
@@ -124,7 +115,7 @@ impl Execution {
     pub fn new(name: ComponentName, aim: Aim, command: &Command, began: Duration, recovered: bool) -> Self {
         Self {
             name,
-            lost_create: recovered && matches!(aim, Aim::Apply(_)),
+            lost_create: recovered && aim.may_create(),
             aim,
             author: Author::of(command),
             limit: TimeLimit::new(command, began, recovered),
@@ -173,8 +164,6 @@ impl Execution {
                 Some(failure) => failed(failure, true),
             };
         };
-        // Where an older create of ours stands, a mark would take that for the late one.
-        self.lost_create &= !component::is_older_create(live, &self.author);
         // Spec and annotation are written together: where ours stands, the write landed, whatever the
         // CRD's defaults made of it. While there is time it is made exact.
         let ours = component::written_by(live, &self.author);
@@ -185,11 +174,14 @@ impl Execution {
         }
         if live.terminating() {
             self.trouble = held("waits for the former object to be deleted", live);
+            // What was sent before it was to be deleted names a version of before, and conflicts.
             return match &self.failing {
-                Some(failure) if !self.unanswered => failed(failure, self.lost_create),
-                Some(_) | None => Step::Wait(LOOK_AGAIN),
+                Some(failure) => failed(failure, self.lost_create),
+                None => Step::Wait(LOOK_AGAIN),
             };
         }
+        // Where an older create of ours stands, a mark would take that for the late one.
+        self.lost_create &= !component::is_older_create(live, &self.author);
         match &self.failing {
             None => Step::Write(Write::Replace(component::replaced(live, spec, &self.author, self.bare))),
             Some(failure) if !self.unanswered => failed(failure, self.lost_create),

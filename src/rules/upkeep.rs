@@ -4,7 +4,7 @@
 //! what the CRD's defaults or an admission webhook made of the spec is no drift, and every later change is.
 
 use super::backoff::{Backoff, retry_after};
-use super::component::{self, Author, Write};
+use super::component::{self, Author, CONFLICTS, Write};
 use super::kubernetes::{KubeError, Object};
 use super::messages::Operation;
 use super::names::ComponentName;
@@ -24,8 +24,6 @@ pub const WINDOW: Duration = Duration::from_mins(10);
 /// Pause after an answer that will not soon be another (403, 422, a namespace that is ending), and before
 /// the next look at an object that is being deleted: the watch says sooner.
 pub const SLOW: Duration = Duration::from_secs(30);
-/// Conflicts that are answered at once; somebody who writes all the time is met with pauses.
-const CONFLICTS: u32 = 3;
 
 /// An object as our last write left it.
 #[derive(Clone, Debug, PartialEq, Eq)]

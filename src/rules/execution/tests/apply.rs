@@ -226,14 +226,15 @@ fn an_object_that_is_being_deleted_is_not_written_to() {
             ),
         ],
     );
-    // A lost write may still land on it: nothing is concluded until it is gone.
+    // A lost write conflicts with what it has become since.
     play(
         apply(),
         [
             (Reads(0, Some(object("u1", "5", 1, 1))), "replace u1@5"),
             (unanswered(), "retry"),
-            (Reads(301, going()), "wait 500ms"),
-            (Reads(302, None), "failed kubernetes_unavailable marked (no answer)"),
+            (Reads(301, going()), "failed kubernetes_unavailable (no answer)"),
         ],
     );
+    let expired = "failed expired marked (found by a new leader after its window, and not done)";
+    play(recovered_apply(), [(Reads(WINDOW + 1, going()), expired)]);
 }
