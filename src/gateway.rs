@@ -3,6 +3,7 @@
 //! Every body has its limit. What is not 200 with the contract's shape is a failure, and nothing but that makes us online.
 //! Its `Date` counts for nothing but whether records may be dropped, and for what people are told.
 
+mod answers;
 mod probe;
 
 pub use probe::Probe;
@@ -15,11 +16,10 @@ use crate::rules::link::clock_trusted;
 use crate::rules::messages::Receipt;
 use crate::rules::report::Carrier;
 use crate::threads::Shared;
+use answers::{Commands, InventoryAnswer, POLL_MOST, Recorded, ReportAnswer};
 use jiff::Timestamp;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,8 +33,6 @@ const POLL_BYTES: usize = 5 * 1024 * 1024;
 const ANSWER_BYTES: usize = 64 * 1024;
 /// Longest code of an error that is kept, in characters.
 const CODE_CHARS: usize = 64;
-/// Most envelopes in one answer.
-const POLL_MOST: usize = 64;
 
 /// Why a call to the gateway did not succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,29 +123,6 @@ pub struct Gateway {
     clock: Arc<dyn Clock>,
     /// What is known from the answers to whoever asked.
     pub contact: Arc<Contact>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Commands {
-    commands: Vec<Box<RawValue>>,
-}
-
-#[derive(Deserialize)]
-struct Recorded {
-    recorded: bool,
-}
-
-#[derive(Deserialize)]
-struct ReportAnswer {
-    inventory: InventoryAnswer,
-}
-
-#[derive(Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-enum InventoryAnswer {
-    Kept,
-    Needed,
 }
 
 impl Gateway {
