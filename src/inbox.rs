@@ -28,7 +28,7 @@ use watch::Watch;
 
 /// Most files that are read in a second, and most that the leader has at once.
 const PER_SECOND: usize = 20;
-/// The second of it.
+/// The time for which [`PER_SECOND`] files may be read.
 const SECOND: Duration = Duration::from_secs(1);
 /// How long a file must not have changed before it is read.
 const SETTLED: Duration = Duration::from_secs(1);

@@ -169,7 +169,7 @@ impl Outbox {
     fn settle(&mut self, id: u64, receipt: &Receipt, answer: Result<bool, GatewayError>) {
         match answer {
             Ok(_) => {
-                self.backoff = Backoff::default();
+                self.backoff.reset();
                 self.acknowledged(id, receipt);
             }
             Err(GatewayError::Status { status, code, .. }) if is_final(status, &code) => {

@@ -91,7 +91,7 @@ impl Poller {
         }
         match self.gateway.poll(self.identity.get().config.poll_wait().as_secs()) {
             Ok(envelopes) => {
-                self.backoff = Backoff::default();
+                self.backoff.reset();
                 let took = self.clock.monotonic().saturating_sub(sent);
                 if envelopes.is_empty() {
                     return Polled::Pause(LEAST.saturating_sub(took));
@@ -104,7 +104,7 @@ impl Poller {
                 let news = self.said.is_news(&text, self.clock.monotonic());
                 log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
                 if let Some(told) = error.retry_after(self.clock.wall()) {
-                    self.backoff = Backoff::default();
+                    self.backoff.reset();
                     return Polled::Pause(told);
                 }
                 let pause = self.backoff.next(self.clock.random());

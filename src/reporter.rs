@@ -148,7 +148,7 @@ impl Reporter {
     fn send(&mut self, report: &Carrier, revision: &str) -> Duration {
         match self.gateway.report(report) {
             Ok(needed) => {
-                self.progress.backoff = Backoff::default();
+                self.progress.backoff.reset();
                 self.progress.said.over();
                 let again = needed && self.progress.kept.is_some();
                 self.progress.kept = (!needed).then(|| revision.to_owned());

@@ -5,7 +5,7 @@ use crate::event::Ticket;
 use crate::rules::inbox::receipt_name;
 use std::time::Duration;
 
-/// When one whose command is being executed is, should its end have been missed.
+/// When a file whose command is being executed is looked at again, should the end have been missed.
 const MISSED: Duration = Duration::from_secs(30);
 /// Most answers that are written in one step.
 const ANSWERS_A_STEP: usize = 64;

@@ -25,24 +25,24 @@ const MAX_HOST: usize = 253;
 
 /// How long the Lease may be held for, in seconds: a leader acts for two thirds of it without a renewal.
 const LEASE_S: RangeInclusive<u64> = 3..=300;
-/// See [`LEASE_S`], where nothing is said.
-const LEASE_DEFAULT: u64 = 15;
+/// How long the Lease is held for where nothing is said, in seconds.
+pub const LEASE_DEFAULT: u64 = 15;
 /// How long without an answer of the gateway may count as online, in seconds: as long a sensitive command is accepted.
 const OFFLINE_S: RangeInclusive<u64> = 5..=86_400;
-/// See [`OFFLINE_S`], where nothing is said.
-const OFFLINE_DEFAULT: u64 = 120;
+/// How long without an answer counts as online where nothing is said, in seconds.
+pub const OFFLINE_DEFAULT: u64 = 120;
 /// How long a poll may wait for a command, in seconds.
 const POLL_S: RangeInclusive<u64> = 1..=30;
-/// See [`POLL_S`], where nothing is said.
-const POLL_DEFAULT: u64 = 30;
+/// How long a poll may wait where nothing is said, in seconds.
+pub const POLL_DEFAULT: u64 = 30;
 /// How long it may be from one report to the next, in seconds.
 const REPORT_S: RangeInclusive<u64> = 10..=86_400;
-/// See [`REPORT_S`], where nothing is said.
-const REPORT_DEFAULT: u64 = 300;
+/// How long it may be between reports where nothing is said, in seconds.
+pub const REPORT_DEFAULT: u64 = 300;
 /// How long a command's window may be allowed to be, in seconds.
 const VALIDITY_S: RangeInclusive<u64> = 1..=MAX_NUMBER;
-/// See [`VALIDITY_S`], where nothing is said: a week.
-const VALIDITY_DEFAULT: u64 = 604_800;
+/// How long a command's window may be where nothing is said, in seconds: a week.
+pub const VALIDITY_DEFAULT: u64 = 604_800;
 
 /// Who this agent is and how it behaves. CONTRACT section 3.
 #[derive(Debug, Clone, PartialEq, Eq)]

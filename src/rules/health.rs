@@ -7,9 +7,9 @@ use std::time::Duration;
 
 /// Where the agent writes it, in its run folder.
 pub const HEALTH_NAME: &str = ".health.json";
-/// How often.
+/// How often the agent writes its heartbeat.
 pub const WRITE_EVERY: Duration = Duration::from_secs(10);
-/// Largest text of it, in bytes.
+/// Largest heartbeat that is read, in bytes.
 pub const MAX_HEALTH_BYTES: usize = 4 * 1024;
 /// The age at which it is not believed any more.
 const STALE: Duration = Duration::from_secs(30);

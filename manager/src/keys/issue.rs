@@ -8,6 +8,7 @@ use crate::store::audit::{self, Entry};
 use crate::store::commands::{self, NewCommand};
 use crate::store::identities::{self, Issued};
 use crate::store::{ClusterKey, Store, StoreError, clusters, commit};
+use navin_cluster_agent::rules::config;
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
@@ -15,7 +16,7 @@ use uuid::Uuid;
 pub(crate) const DEFAULT_VALID_FOR_S: u64 = 900;
 
 /// `max_validity_s` where it is not given. CONTRACT section 3.
-pub(crate) const DEFAULT_MAX_VALIDITY_S: i64 = 604_800;
+pub(crate) const DEFAULT_MAX_VALIDITY_S: i64 = config::VALIDITY_DEFAULT.cast_signed();
 
 /// `not_before` is this long before the approval, for clocks that are a little behind.
 const BACKDATED_S: i64 = 60;
@@ -168,15 +169,15 @@ pub(crate) async fn identity(
         return Err(Unsignable::Refused(why).into());
     }
     let mut payload = json!({
-        "type": "navin.agent-config/v1",
+        "type": config::CONFIGURATION_TYPE,
         "tenant_id": cluster.tenant_id,
         "cluster_id": cluster.cluster_id,
         "identity_id": identity_id,
         "namespace": base.namespace,
-        "lease_duration_s": 15,
-        "offline_after_s": 120,
-        "poll_wait_s": 30,
-        "report_interval_s": 300,
+        "lease_duration_s": config::LEASE_DEFAULT,
+        "offline_after_s": config::OFFLINE_DEFAULT,
+        "poll_wait_s": config::POLL_DEFAULT,
+        "report_interval_s": config::REPORT_DEFAULT,
         "max_validity_s": DEFAULT_MAX_VALIDITY_S,
         "issued_at": clock::text(issued_at),
     });

@@ -11,6 +11,7 @@ use navin_cluster_agent::rules::config::Configuration;
 use navin_cluster_agent::rules::envelope::{KeyRing, open_command};
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::messages::Operation;
+use navin_cluster_agent::rules::names::hex;
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::signature::{Ed25519KeyPair, KeyPair};
 use rustls::pki_types::PrivatePkcs8KeyDer;
@@ -134,15 +135,6 @@ pub(crate) fn random_text<const N: usize>() -> Result<String, Failure> {
 /// SHA-256 in lower-case hex.
 pub(crate) fn sha256_hex(bytes: &[u8]) -> String {
     hex(ring::digest::digest(&ring::digest::SHA256, bytes).as_ref())
-}
-
-fn hex(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    bytes
-        .iter()
-        .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]])
-        .map(char::from)
-        .collect()
 }
 
 /// One PEM block, lines of 64 characters (RFC 7468).

@@ -1,5 +1,6 @@
 //! The loop of each thread around its `step`, as in the agent's `run`; where that waits, the coroutine is suspended.
-//! Of the agent's waiting nothing is left out but what it waits by.
+//! Of the agent's waiting nothing is left out but what it waits by. The threads of the identity, the heartbeat and the signals
+//! are not in the simulation: no seed has seen a change of `Event::Trust`.
 
 use crate::thread::Port;
 use navin_cluster_agent::board::Board;
