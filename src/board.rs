@@ -30,11 +30,14 @@ pub struct Board {
     live: Mutex<Option<BTreeMap<String, Live>>>,
 }
 
+/// Since when a replica leads (wall, monotonic).
+pub type Reign = (Timestamp, Duration);
+
 /// What the leader shows.
 #[derive(Clone, Default)]
 pub struct Shown {
-    /// Since when this replica leads (wall, monotonic).
-    pub reign: Option<(Timestamp, Duration)>,
+    /// Since when this replica leads.
+    pub reign: Option<Reign>,
     /// The state as it was last written here.
     pub state: Option<Arc<State>>,
     /// How many inventories were asked for so far; see [`Board::ask_inventory`].
@@ -164,10 +167,10 @@ impl Board {
         asked
     }
 
-    /// All components as the watch found them, with the status of those that [`Board::wants`].
+    /// All components that [`Board::wants`], as the watch found them.
     pub fn listed(&self, components: Vec<Listed>) {
-        let wanted = |(sighting, status): Listed| Some((sighting.name.clone(), (sighting, status?).into()));
-        let found: BTreeMap<String, Live> = components.into_iter().filter_map(wanted).collect();
+        let named = |listed: Listed| (listed.0.name.clone(), listed.into());
+        let found: BTreeMap<String, Live> = components.into_iter().map(named).collect();
         let differs = self.live().as_ref() != Some(&found);
         *self.live() = Some(found);
         if differs {
@@ -205,11 +208,11 @@ impl Board {
         }
     }
 
-    /// Whether a command asked for the component, or one that is being executed names it: of no other is
-    /// anything kept here, however many there are.
+    /// Whether the state knows of the component, or a command that is being executed names it: of no other is
+    /// anything kept, here or on the way to the leader, however many there are.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
-        self.kept(name) || self.asks(name, |state, name| state.busy(name).is_some())
+        self.asks(name, |state, name| state.component(name).is_some() || state.busy(name).is_some())
     }
 
     /// Whether a command asked for the component.

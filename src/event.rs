@@ -34,7 +34,7 @@ pub enum Event {
     Filed(Vec<Filed>),
     /// Another identity is in use: its keys and its configuration count from now on.
     Trust(Box<Trust>),
-    /// All components of the managed namespace, as the watch found them.
+    /// All components that commands know of, as the watch found them: what is not among them is not there.
     Listed(Vec<Sighting>),
     /// One component was made or changed.
     Seen(Sighting),

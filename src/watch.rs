@@ -2,7 +2,7 @@
 //! what changes. A list, then a watch from its version; after any doubt a list again, and one every ten
 //! minutes all the same, so that nothing rests on the stream alone.
 
-use crate::board::Board;
+use crate::board::{Board, Reign};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::kube::Kube;
@@ -58,6 +58,8 @@ enum Part {
 pub struct Progress {
     /// The version up to which everything is known; none where a list is needed.
     version: Option<String>,
+    /// For which leadership it is known.
+    reign: Option<Reign>,
     listed: Option<Duration>,
     backoff: Backoff,
     /// What has failed since it last worked; each is logged once a minute.
@@ -69,23 +71,27 @@ impl Watcher {
     /// The thread: watches for ever. The simulation's is in `tests/sim/src/loops.rs`.
     pub fn run(mut self) {
         loop {
-            let (led, pause) = (self.leads(), self.step());
-            self.board.shown.wait_while(pause, |shown| shown.reign.is_some() == led);
+            let pause = self.step();
+            self.board.shown.wait_while(pause, |shown| shown.reign == self.progress.reign);
         }
     }
 
-    fn leads(&self) -> bool {
-        self.board.shown.lock().reign.is_some()
+    fn reign(&self) -> Option<Reign> {
+        self.board.shown.lock().reign
     }
 
     /// Lists, or watches until the stream ends; how long to pause before the next step, while this replica leads
     /// or does not.
     pub fn step(&mut self) -> Duration {
         let began = self.clock.monotonic();
-        if !self.leads() {
-            // What was known is worth nothing for the next tenure: it begins with a list.
+        let reign = self.reign();
+        if reign != self.progress.reign {
+            // What was known is worth nothing for another leadership: it begins with a list.
             self.progress.version = None;
+            self.progress.reign = reign;
             self.board.unlisted();
+        }
+        if reign.is_none() {
             return LONGEST_WAIT;
         }
         let watching = self.progress.version.is_some();
@@ -158,7 +164,7 @@ impl Watcher {
                 Change::Bookmark => {}
                 Change::Failed(why) => return Err(why.into()),
             }
-            if !self.leads() {
+            if self.reign() != self.progress.reign {
                 return Ok(());
             }
         }

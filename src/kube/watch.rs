@@ -46,8 +46,8 @@ pub enum Status {
     TooLarge,
 }
 
-/// A component of a list, and its status where that was wanted.
-pub type Listed = (Sighting, Option<Status>);
+/// A component of a list, and its status.
+pub type Listed = (Sighting, Status);
 
 /// Reads a status as text first: one that is too large, or too deep, costs neither memory nor the list.
 fn cut<'de, D: Deserializer<'de>>(source: D) -> Result<Status, D::Error> {
@@ -132,20 +132,19 @@ struct Line {
     object: Item,
 }
 
-/// Reads all components, and the version from which [`open`] goes on; the status of those whose names are
-/// `wanted`. A missing kind is an error, never an empty list.
+/// Reads all components, of which those come whose names are `wanted`, and the version from which [`open`] goes on.
+/// A missing kind is an error, never an empty list.
 ///
 /// # Errors
 ///
 /// See [`Failure`].
 pub fn list(kube: &Kube, wanted: impl Fn(&str) -> bool) -> Result<(Vec<Listed>, String), Failure> {
     let seen = |object: &[u8]| {
-        let (sighting, status) = serde_json::from_slice::<Item>(object)?.seen();
-        let status = wanted(&sighting.name).then_some(status);
-        Ok((sighting, status))
+        let listed = serde_json::from_slice::<Item>(object)?.seen();
+        Ok(wanted(&listed.0.name).then_some(listed))
     };
     let whole = list::all(kube, &components::collection(kube), &seen)?;
-    Ok((whole.items, whole.resource_version))
+    Ok((whole.items.into_iter().flatten().collect(), whole.resource_version))
 }
 
 /// A watch that is open.

@@ -103,7 +103,7 @@ fn open(world: &World, tenure: &Tenure, found: Option<Object>, first_start: bool
         Err(StateError::Newer(version)) => {
             Err(Stop::Unusable(format!("version {version} is newer than this agent knows")))
         }
-        Err(error @ (StateError::Json(_) | StateError::Unreadable)) => {
+        Err(error @ StateError::Unreadable(_)) => {
             log::error!("state lost: {error}");
             make(world, tenure, Some(object), false)
         }

@@ -5,6 +5,7 @@
 //! payload that two independent verifiers accept.
 
 use super::form::{FormError, Members, expected};
+use super::json::derived::Raw;
 use super::json::{self, JsonError, MAX_ENVELOPE_BYTES};
 use super::messages::{Command, Reason, Refusal};
 use super::names::{CommandId, KeyId, Nonce};
@@ -27,7 +28,7 @@ const MAX_STORED_BYTES: usize = 1024 * 1024;
 #[derive(Clone, PartialEq)]
 pub struct Verified<T> {
     value: T,
-    envelope: Value,
+    envelope: Raw,
 }
 
 impl<T> Verified<T> {
@@ -37,9 +38,9 @@ impl<T> Verified<T> {
         &self.value
     }
 
-    /// The envelope, `{payload, key_id, signature}`, to be stored and verified again.
+    /// The envelope, to be stored and verified again. Its payload is what was signed, byte by byte.
     #[must_use]
-    pub fn envelope(&self) -> &Value {
+    pub fn envelope(&self) -> &Raw {
         &self.envelope
     }
 
@@ -107,9 +108,9 @@ pub fn open_command(bytes: &[u8], ring: &KeyRing, max_validity_s: u64) -> Result
 ///
 /// # Errors
 /// As [`open_command`].
-pub fn reopen_command(envelope: &Value, ring: &KeyRing) -> Result<Verified<Command>, Refusal> {
-    let bytes = json::canonical(envelope).into_bytes();
-    refuse(open(&bytes, MAX_STORED_BYTES, ring, |payload| Command::from_payload(payload, None)))
+pub fn reopen_command(envelope: &Raw, ring: &KeyRing) -> Result<Verified<Command>, Refusal> {
+    let bytes = envelope.text().as_bytes();
+    refuse(open(bytes, MAX_STORED_BYTES, ring, |payload| Command::from_payload(payload, None)))
 }
 
 fn refuse(opened: Result<Verified<Command>, Rejected>) -> Result<Verified<Command>, Refusal> {
@@ -139,10 +140,14 @@ pub(super) fn open<T>(
     let parts = Parts::of(&document).map_err(|error| reject(Fault::Form(error)))?;
     let value = read(parts.payload).map_err(|error| reject(Fault::Form(error)))?;
     let key = ring.get(&parts.key_id).ok_or_else(|| reject(Fault::UnknownKey))?;
-    if !keys::verifies(key, json::canonical(parts.payload).as_bytes(), &parts.signature) {
+    let signed = json::canonical(parts.payload);
+    if !keys::verifies(key, signed.as_bytes(), &parts.signature) {
         return Err(reject(Fault::Signature));
     }
-    Ok(Verified { value, envelope: document })
+    let (key_id, signature) = (parts.key_id.as_str(), STANDARD.encode(&parts.signature));
+    let envelope = format!(r#"{{"key_id":"{key_id}","payload":{signed},"signature":"{signature}"}}"#);
+    let envelope = Raw::new(envelope).ok_or_else(|| reject(Fault::Json(JsonError::Syntax)))?;
+    Ok(Verified { value, envelope })
 }
 
 /// The parts of an envelope, in the right form.

@@ -1,8 +1,7 @@
 //! Strict JSON in, canonical JSON (RFC 8785) out. CONTRACT section 2.
 //!
 //! Three readers share one visitor: [`parse`] for what is signed; [`parse_object`] for the API server's objects, which
-//! anybody may have written; [`parse_foreign`] for the state and for short texts of peers, whose memory the caller
-//! bounds by their bytes. None ever goes through `serde_json::Value`'s own reader: that one
+//! anybody may have written; [`parse_foreign`] for short texts of peers, whose memory the caller bounds by their bytes. None ever goes through `serde_json::Value`'s own reader: that one
 //! keeps the last of duplicate members in silence, and turns an object whose first member is named
 //! `$serde_json::private::RawValue` into something else.
 //!
@@ -16,15 +15,15 @@ use std::cell::Cell;
 use std::fmt;
 
 mod canonical;
+pub mod derived;
 mod length;
-pub mod plain;
 #[cfg(test)]
 mod tests;
 mod weight;
 
 pub use canonical::canonical;
 pub use length::length;
-pub use weight::weight;
+pub use weight::{weight, weight_of_members};
 
 /// Largest envelope on the wire, in bytes. CONTRACT section 2.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;
@@ -89,7 +88,7 @@ pub fn parse(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
     read(bytes, max_bytes, &Reader::new(MAX_DEPTH, true, MAX_SIGNED_WEIGHT))
 }
 
-/// Reads JSON that others wrote, of which nobody makes much (the state, an error): as strict as [`parse`], but deeper,
+/// Reads JSON that others wrote, of which nobody makes much (a status, an error): as strict as [`parse`], but deeper,
 /// and with numbers of any size, which stay as they are.
 ///
 /// # Errors

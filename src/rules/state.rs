@@ -4,12 +4,12 @@
 //! dropped only when its window is past and its receipt is acknowledged, and `floor` remembers that;
 //! nothing else is dropped, and what would not fit is not accepted.
 
-use super::json::{self, JsonError};
+use super::json::derived::{self, Raw};
+use super::json::fault;
 use super::messages::{Receipt, Source};
 use super::names::{CommandId, ComponentName, Nonce, Sequence, time};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -42,7 +42,9 @@ pub struct State {
     pub lost_at: Option<Timestamp>,
     /// The highest sequence that was ever recorded; 0 before the first.
     pub highest_sequence: u64,
+    #[serde(deserialize_with = "derived::map")]
     commands: BTreeMap<Nonce, Record>,
+    #[serde(deserialize_with = "derived::map")]
     components: BTreeMap<ComponentName, Component>,
 }
 
@@ -63,12 +65,19 @@ pub struct Record {
     /// Its length as JSON.
     #[serde(skip)]
     bytes: usize,
-    /// The component that it writes, while it is accepted.
+    /// Of its command, while it is accepted.
     #[serde(skip)]
+    asks: Asks,
+}
+
+/// What an accepted command asks for, as far as it matters to others.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Asks {
+    /// The component that it writes.
     name: Option<ComponentName>,
-    /// Whether it brings a spec, while it is accepted.
-    #[serde(skip)]
     brings_spec: bool,
+    /// What its arguments take of memory, in units of 32 bytes.
+    weight: usize,
 }
 
 /// How far a recorded command is.
@@ -78,8 +87,7 @@ pub enum Phase {
     /// To be executed, or begun.
     Accepted {
         /// To be verified again before it is used.
-        #[serde(with = "json::plain")]
-        envelope: Value,
+        envelope: Raw,
     },
     /// Ended.
     Done {
@@ -120,8 +128,7 @@ pub struct Component {
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 pub struct Desired {
     /// The signed envelope, to be verified again before it is used.
-    #[serde(with = "json::plain")]
-    pub envelope: Value,
+    pub envelope: Raw,
     /// The sequence of its command.
     pub sequence: u64,
     /// The uid of the object that we wrote last.
@@ -161,12 +168,10 @@ pub struct Counts {
 }
 
 /// Why a state cannot be read. CONTRACT section 6, `state_lost`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StateError {
-    /// Not JSON: as good as lost.
-    Json(JsonError),
-    /// Not a state: as good as lost.
-    Unreadable,
+    /// Not a state, and where that shows: as good as lost.
+    Unreadable(String),
     /// Of a version that we do not know: not lost, and not ours to lead with.
     Newer(u64),
 }
@@ -174,8 +179,7 @@ pub enum StateError {
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Json(error) => write!(f, "not JSON: {error}"),
-            Self::Unreadable => f.write_str("members missing or of the wrong form"),
+            Self::Unreadable(why) => write!(f, "not a state: {why}"),
             Self::Newer(version) => write!(f, "version {version}, newer than {STATE_VERSION}"),
         }
     }
@@ -203,13 +207,21 @@ impl State {
     /// # Errors
     /// Unreadable, which is as good as lost, or newer, which is not.
     pub fn from_json(text: &str) -> Result<Self, StateError> {
-        let document = json::parse_foreign(text.as_bytes(), STATE_LIMIT).map_err(StateError::Json)?;
-        match document.get("version").and_then(Value::as_u64) {
-            Some(STATE_VERSION) => {}
-            Some(newer) if newer > STATE_VERSION => return Err(StateError::Newer(newer)),
-            Some(_) | None => return Err(StateError::Unreadable),
+        /// What a state of any version has.
+        #[derive(Deserialize)]
+        struct Any {
+            version: u64,
         }
-        let mut state: Self = serde_json::from_value(document).map_err(|_| StateError::Unreadable)?;
+        if text.len() > STATE_LIMIT {
+            return Err(StateError::Unreadable(format!("more than {STATE_LIMIT} bytes")));
+        }
+        let unreadable = |error: serde_json::Error| StateError::Unreadable(fault(&error));
+        match serde_json::from_str(text).map_err(unreadable)? {
+            Any { version } if version > STATE_VERSION => return Err(StateError::Newer(version)),
+            Any { version: STATE_VERSION } => {}
+            Any { version } => return Err(StateError::Unreadable(format!("version {version}"))),
+        }
+        let mut state: Self = serde_json::from_str(text).map_err(unreadable)?;
         state.measure_all();
         Ok(state)
     }
@@ -228,7 +240,7 @@ impl State {
     }
 
     /// The commands to be executed or begun, with their envelopes.
-    pub fn accepted(&self) -> impl Iterator<Item = (&Nonce, &Record, &Value)> {
+    pub fn accepted(&self) -> impl Iterator<Item = (&Nonce, &Record, &Raw)> {
         self.commands.iter().filter_map(|(nonce, record)| match &record.phase {
             Phase::Accepted { envelope } => Some((nonce, record, envelope)),
             Phase::Done { .. } => None,
@@ -253,7 +265,10 @@ impl State {
     /// The accepted command of a component name: of one name there is at most one.
     #[must_use]
     pub fn busy(&self, name: &ComponentName) -> Option<&Nonce> {
-        self.commands.iter().find(|(_, record)| record.name.as_ref() == Some(name)).map(|(nonce, _)| nonce)
+        self.commands
+            .iter()
+            .find(|(_, record)| record.asks.name.as_ref() == Some(name))
+            .map(|(nonce, _)| nonce)
     }
 
     /// What is known of a component name.

@@ -5,12 +5,12 @@
 
 use super::config::Configuration;
 use super::envelope::{KeyRing, Verified, open_command, reopen_command};
+use super::json::derived::Raw;
 use super::link::Link;
 use super::messages::{Command, Operation, Reason, Receipt, Refusal};
 use super::names::Nonce;
 use super::state::{DESIRED_LIMIT, Phase, Record, State};
 use jiff::Timestamp;
-use serde_json::Value;
 
 #[cfg(test)]
 mod tests;
@@ -108,7 +108,7 @@ pub fn judge(bytes: &[u8], trust: &Trust, state: &State, link: Link, now: Timest
 /// # Errors
 /// The first check that failed.
 pub fn reverify(
-    envelope: &Value,
+    envelope: &Raw,
     trust: &Trust,
     is_its: impl FnOnce(&Command) -> bool,
 ) -> Result<Accepted, Refusal> {

@@ -103,3 +103,19 @@ fn a_server_that_asks_to_be_left_alone_is_left_alone_by_lists_and_watches() {
         }
     }
 }
+
+#[test]
+fn another_leadership_begins_with_a_list_also_where_the_one_before_was_not_seen_to_end() {
+    let mut bench = Bench::new(EMPTY, (200, ""), None);
+    let asked =
+        |bench: &Bench| bench.api.asked.lock().unwrap().iter().map(|asked| asked.0).collect::<Vec<_>>();
+    bench.watcher.step();
+    bench.clock.sleep(LEAST);
+    bench.watcher.step();
+    assert_eq!(asked(&bench), [Part::List, Part::Watch]);
+    let board = Arc::clone(&bench.watcher.board);
+    board.stepped_down();
+    board.lead(bench.clock.wall(), bench.clock.monotonic(), Arc::new(State::new(2, "a_1")));
+    bench.watcher.step();
+    assert_eq!(asked(&bench), [Part::List, Part::Watch, Part::List]);
+}

@@ -81,8 +81,9 @@ fn duplicates_are_found_at_any_depth_and_through_escapes() {
 
 #[derive(Deserialize)]
 struct Holder {
-    #[serde(with = "plain")]
+    #[serde(deserialize_with = "derived::value")]
     inner: Value,
+    text: derived::Raw,
 }
 
 #[test]
@@ -90,8 +91,8 @@ fn magic_member_names_of_serde_json_are_plain_members() {
     for name in ["$serde_json::private::RawValue", "$serde_json::private::Number"] {
         let text = format!(r#"{{"{name}":"1"}}"#);
         assert!(parse(text.as_bytes(), 100).unwrap().is_object(), "{name}");
-        let held: Holder = serde_json::from_str(&format!(r#"{{"inner":{text}}}"#)).unwrap();
-        assert!(held.inner.is_object(), "{name}");
+        let held: Holder = serde_json::from_str(&format!(r#"{{"inner":{text},"text":{text}}}"#)).unwrap();
+        assert!(held.inner.is_object() && held.text.text() == text, "{name}");
     }
 }
 

@@ -182,5 +182,5 @@ fn clean(message: &str) -> String {
 }
 
 fn read_result<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Value>, D::Error> {
-    json::plain::deserialize(source).map(Some)
+    json::derived::value(source).map(Some)
 }

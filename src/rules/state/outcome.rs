@@ -1,8 +1,7 @@
 //! How the state changes: accepted, refused, finished, acknowledged, forgotten. CONTRACT section 6.
 
-use super::{Component, Desired, Mark, Phase, Record, State};
+use super::{Asks, Component, Desired, Mark, Phase, Record, State};
 use crate::rules::envelope::Verified;
-use crate::rules::json::length;
 use crate::rules::messages::{Command, Receipt, Source};
 use crate::rules::names::{ComponentName, Nonce};
 use jiff::Timestamp;
@@ -65,7 +64,9 @@ impl State {
     /// Its nonce has a record.
     pub fn accept(&mut self, command: &Verified<Command>, source: Source) -> Result<(), RecordError> {
         let phase = Phase::Accepted { envelope: command.envelope().clone() };
-        self.insert(command.value(), record(command.value(), source, phase))
+        let mut record = record(command.value(), source, phase);
+        record.asks = Asks::of(command.value());
+        self.insert(command.value(), record)
     }
 
     /// Records a refusal as the command's outcome.
@@ -90,6 +91,7 @@ impl State {
             Phase::Done { .. } => return Err(RecordError::Done),
         }
         record.phase = Phase::Done { receipt: Box::new(receipt), acknowledged: false };
+        record.asks = Asks::default();
         record.measure();
         self.take_effect(effect);
         Ok(())
@@ -178,9 +180,7 @@ impl State {
 
 /// The length of the record that [`State::accept`] makes, without making it.
 pub(super) fn accepted_bytes(command: &Verified<Command>, source: Source) -> usize {
-    let shell = record(command.value(), source, Phase::Accepted { envelope: serde_json::Value::Null });
-    let envelope = length(command.envelope()).saturating_sub("null".len());
-    shell.bytes.saturating_add(envelope)
+    record(command.value(), source, Phase::Accepted { envelope: command.envelope().clone() }).bytes
 }
 
 fn record(command: &Command, source: Source, phase: Phase) -> Record {
@@ -191,8 +191,7 @@ fn record(command: &Command, source: Source, phase: Phase) -> Record {
         source,
         phase,
         bytes: 0,
-        name: None,
-        brings_spec: false,
+        asks: Asks::default(),
     };
     record.measure();
     record

@@ -4,9 +4,9 @@
 //! and not a serialisation.
 
 use super::outcome::accepted_bytes;
-use super::{Component, Phase, Record, State};
+use super::{Asks, Component, Phase, Record, State};
 use crate::rules::envelope::Verified;
-use crate::rules::json::length;
+use crate::rules::json::{MAX_SIGNED_WEIGHT, length, parse, weight_of_members};
 use crate::rules::messages::{Command, Operation, Source};
 use crate::rules::names::ComponentName;
 use std::collections::BTreeMap;
@@ -23,6 +23,10 @@ pub const OTHER_LIMIT: usize = 980 * 1024;
 
 /// Largest value of a `ConfigMap` that the API server takes, in bytes: 1 MiB.
 pub const STATE_LIMIT: usize = 1024 * 1024;
+
+/// What the arguments of all that is under way may weigh together, in units of 32 bytes: 16 MiB. Each is held as a
+/// value, which may take many times its text.
+const UNDER_WAY_WEIGHT: usize = 2 * MAX_SIGNED_WEIGHT;
 
 /// Kept free for each command under way, in bytes: its receipt, at its longest, and a mark. So the
 /// outcome of what was accepted can always be written.
@@ -55,7 +59,9 @@ impl State {
     pub fn fits(&self, command: &Verified<Command>, operation: &Operation) -> bool {
         let limit = if operation.brings_spec() { APPLY_LIMIT } else { OTHER_LIMIT };
         let record = accepted_bytes(command, Source::Gateway);
-        self.has_room(entry(command.value().nonce.as_str(), record), limit, 1)
+        let under_way = self.commands.values().map(|record| record.asks.weight);
+        let weight = under_way.fold(weight_of_members(&command.value().arguments), usize::saturating_add);
+        self.has_room(entry(command.value().nonce.as_str(), record), limit, 1) && weight <= UNDER_WAY_WEIGHT
     }
 
     /// Whether a refusal can be recorded.
@@ -86,8 +92,8 @@ impl State {
             return false;
         }
         let new = (operation.name(), accepted_bytes(command, Source::Gateway));
-        let accepted = self.commands.values().filter(|record| record.brings_spec);
-        let accepted = accepted.map(|record| (record.name.as_ref(), record.bytes));
+        let accepted = self.commands.values().filter(|record| record.asks.brings_spec);
+        let accepted = accepted.map(|record| (record.asks.name.as_ref(), record.bytes));
         let bytes = once(new).chain(accepted).fold(self.desired_bytes(), |bytes, (name, added)| {
             let replaced = name.map_or(0, |name| self.desired_bytes_of(name));
             bytes.saturating_add(added).saturating_sub(replaced)
@@ -97,7 +103,10 @@ impl State {
 
     /// Measures what was read.
     pub(super) fn measure_all(&mut self) {
-        self.commands.values_mut().for_each(Record::measure);
+        for record in self.commands.values_mut() {
+            record.measure();
+            record.asks = command_of(&record.phase).as_ref().map(Asks::of).unwrap_or_default();
+        }
         self.components.values_mut().for_each(Component::measure);
     }
 
@@ -112,9 +121,17 @@ impl State {
 impl Record {
     pub(super) fn measure(&mut self) {
         self.bytes = length(self);
-        let operation = operation_of(&self.phase);
-        self.brings_spec = operation.as_ref().is_some_and(Operation::brings_spec);
-        self.name = operation.as_ref().and_then(Operation::name).cloned();
+    }
+}
+
+impl Asks {
+    pub(super) fn of(command: &Command) -> Self {
+        let operation = Operation::of(command).ok();
+        Self {
+            name: operation.as_ref().and_then(Operation::name).cloned(),
+            brings_spec: operation.as_ref().is_some_and(Operation::brings_spec),
+            weight: weight_of_members(&command.arguments),
+        }
     }
 }
 
@@ -124,11 +141,11 @@ impl Component {
     }
 }
 
-/// What is asked for by what is accepted, verified or not.
-fn operation_of(phase: &Phase) -> Option<Operation> {
+/// What is accepted, verified or not.
+fn command_of(phase: &Phase) -> Option<Command> {
     let Phase::Accepted { envelope } = phase else { return None };
-    let command = Command::from_payload(envelope.get("payload")?, None).ok()?;
-    Operation::of(&command).ok()
+    let envelope = parse(envelope.text().as_bytes(), STATE_LIMIT).ok()?;
+    Command::from_payload(envelope.get("payload")?, None).ok()
 }
 
 /// A member of an object: its name in quotes, a colon, its value, a comma.

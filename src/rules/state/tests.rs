@@ -5,7 +5,7 @@ use crate::rules::envelope::{KeyRing, Verified, open_command};
 use crate::rules::messages::{Command, Operation, Stamp};
 use crate::rules::names::{Label, parse_time};
 use crate::rules::vectors::{apply, delete, sign, test_pem};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn at(text: &str) -> Timestamp {
     parse_time(text).unwrap()
@@ -134,10 +134,25 @@ fn an_unreadable_state_is_told_from_a_newer_one() {
     for bad in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":0}", "{\"version\":\"1\"}"] {
         assert!(!matches!(State::from_json(bad), Ok(_) | Err(StateError::Newer(_))), "{bad}");
     }
-    let twice = good.replace("\"version\":1", "\"version\":1,\"version\":1");
-    assert_eq!(State::from_json(&twice), Err(StateError::Json(JsonError::DuplicateMember)));
-    let wrong = good.replace("\"commands\":{}", "\"commands\":{\"short\":{}}");
-    assert_eq!(State::from_json(&wrong), Err(StateError::Unreadable));
+    let command = open(&delete("a", 1));
+    let mut with_one = State::new(1, "a");
+    with_one.accept(&command, Source::Gateway).unwrap();
+    let one = serde_json::to_string(with_one.record(&command.value().nonce).unwrap()).unwrap();
+    let of = |commands: &str| good.replace("\"commands\":{}", &format!("\"commands\":{{{commands}}}"));
+    let nonce = command.value().nonce.as_str();
+    let read = State::from_json(&of(&format!("\"{nonce}\":{one}")));
+    assert!(
+        read.is_ok_and(|read| read.record(&command.value().nonce) == with_one.record(&command.value().nonce))
+    );
+    for bad in [
+        good.replace("\"version\":1", "\"version\":1,\"version\":1"),
+        of(&format!("\"{nonce}\":{one},\"{nonce}\":{one}")),
+        of(&format!("\"short\":{one}")),
+        of(&format!("\"{nonce}\":{{}}")),
+        format!("{good}{}", " ".repeat(STATE_LIMIT)),
+    ] {
+        assert!(matches!(State::from_json(&bad), Err(StateError::Unreadable(_))), "{}", &bad[..99]);
+    }
 }
 
 #[test]
@@ -228,4 +243,28 @@ fn what_does_not_fit_is_not_accepted_and_what_was_accepted_can_always_end() {
     assert!(state.bytes() + state.counts().accepted * 4096 < STATE_LIMIT);
     assert!(!fits(&state, &open(&apply("e", 9_999, &json!({})))));
     assert_eq!(state.is_full(), state.bytes() >= APPLY_LIMIT);
+}
+
+#[test]
+fn what_is_heavy_in_memory_is_accepted_as_far_as_it_may_weigh_together_and_is_not_held_afterwards() {
+    let spec = json!({ "list": vec![json!({ "": 0 }); 10_000] });
+    let mut state = State::new(1, "a");
+    let mut sequence = 0;
+    let next = |sequence| open(&apply(&format!("c-{sequence}"), sequence, &spec));
+    while fits(&state, &next(sequence + 1)) {
+        sequence += 1;
+        state.accept(&next(sequence), Source::Gateway).unwrap();
+    }
+    assert_eq!(sequence, 2, "of 7 MiB each");
+    assert!(state.bytes() < APPLY_LIMIT / 4, "there is room for their texts");
+    assert!(fits(&state, &open(&apply("light", 9, &json!({ "x": 1 })))));
+    assert_eq!(
+        State::from_json(&state.to_json()).unwrap(),
+        state,
+        "and they weigh the same once they are read"
+    );
+    let command = next(1);
+    let nonce = command.value().nonce.clone();
+    state.finish(&nonce, receipt(&command, "c-1"), applied("c-1", &command)).unwrap();
+    assert!(fits(&state, &next(3)), "what is desired is held as text");
 }

@@ -23,7 +23,7 @@ pub fn check(bytes: &[u8]) {
             assert!(version > STATE_VERSION);
             assert!(serde_json::from_str::<Value>(&text).is_ok_and(|state| state["version"] == version));
         }
-        Err(error @ (StateError::Json(_) | StateError::Unreadable)) => assert!(!error.to_string().is_empty()),
+        Err(error @ StateError::Unreadable(_)) => assert!(!error.to_string().is_empty()),
     }
 }
 
@@ -37,7 +37,10 @@ fn holds(mut state: State) {
     for (nonce, record, envelope) in state.accepted() {
         assert_eq!(state.record(nonce), Some(record));
         if reverify(envelope, &VECTORS_TRUST, |_| true).is_ok() {
-            assert!(was_signed(envelope), "a forgery was verified again");
+            assert!(
+                was_signed(&serde_json::from_str(envelope.text()).expect("JSON")),
+                "a forgery was verified again"
+            );
         }
     }
     for (name, component) in state.components() {

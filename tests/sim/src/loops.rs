@@ -127,10 +127,10 @@ fn until_ended(port: &Port, mut step: impl FnMut() -> Duration, news: impl Fn() 
 
 pub(crate) fn watch_on(mut watcher: Watcher, board: Arc<Board>, (port, _): Shared) -> impl FnOnce() + Send {
     move || {
-        let leads = || board.shown.lock().reign.is_some();
+        let reign = || board.shown.lock().reign;
         while !port.dead() {
-            let (led, pause) = (leads(), watcher.step());
-            port.wait(pause.min(LONGEST_WAIT), || leads() != led);
+            let (before, pause) = (reign(), watcher.step());
+            port.wait(pause.min(LONGEST_WAIT), || reign() != before);
         }
     }
 }
