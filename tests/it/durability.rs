@@ -60,8 +60,9 @@ fn a_command_that_is_delivered_again_after_a_death_is_not_executed_again() {
     let payload = scripted.signer.apply("c3", 3, &json!({ "n": 3 }));
     let first = scripted.answer(&payload);
     agent.process().kill9();
-    let other = world.agent("agent-b");
+    let (other, polls) = (world.agent("agent-b"), scripted.gateway.polls());
     other.wait_leads(&world.namespace, BOUND);
+    scripted.gateway.wait_poll(polls);
     let again = scripted.answer(&payload);
     let command_id = payload["command_id"].as_str().expect("a command_id");
     let mut sent = scripted.gateway.receipts_of(command_id);
