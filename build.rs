@@ -1,5 +1,6 @@
 //! Tells the binary its commit and the versions of the crates that trust rests on, for `version`.
 
+use std::path::Path;
 use std::process::Command;
 
 /// The TLS and signature crates, as `Cargo.lock` names them.
@@ -7,8 +8,13 @@ const CRATES: [&str; 4] = ["rustls", "ring", "rustls-webpki", "ed25519-compact"]
 
 fn main() {
     println!("cargo::rerun-if-changed=Cargo.lock");
-    println!("cargo::rerun-if-changed=.git/HEAD");
-    println!("cargo::rerun-if-changed=.git/refs/heads");
+    // Of a work tree or a tarball they are elsewhere, or nowhere; what is not there counts as changed each time.
+    for name in ["HEAD", "refs/heads", "packed-refs"] {
+        let path = git(&["rev-parse", "--git-path", name]);
+        if let Some(path) = path.filter(|path| Path::new(path).exists()) {
+            println!("cargo::rerun-if-changed={path}");
+        }
+    }
     println!("cargo::rerun-if-env-changed=NAVIN_COMMIT");
     let commit = std::env::var("NAVIN_COMMIT").ok().or_else(commit).unwrap_or_else(|| "unknown".to_owned());
     println!("cargo::rustc-env=NAVIN_COMMIT={commit}");
@@ -18,7 +24,11 @@ fn main() {
 }
 
 fn commit() -> Option<String> {
-    let output = Command::new("git").args(["rev-parse", "--short=12", "HEAD"]).output().ok()?;
+    git(&["rev-parse", "--short=12", "HEAD"])
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }
 

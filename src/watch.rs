@@ -24,7 +24,11 @@ pub const LONGEST: Duration = Duration::from_mins(5);
 const _: () =
     assert!(LONGEST.as_secs() == SHORTEST_S + SPREAD_S + SILENCE.as_secs(), "the longest and its silence");
 /// Age of the list at which a watch is followed by another list.
-const RELIST: Duration = Duration::from_mins(9);
+const RELIST: Duration = Duration::from_mins(8);
+const _: () = assert!(
+    RELIST.as_secs() == 2 * SHORTEST_S,
+    "two watches always reach it: a list is ten minutes old at most"
+);
 /// Least time between two lists.
 const LEAST: Duration = Duration::from_secs(5);
 /// A watch that lasted as long did work: the next failure is the first.

@@ -128,12 +128,16 @@ fn service_url(host: &str, port: &str) -> Result<String, Fatal> {
     Ok(url)
 }
 
+/// The level where nothing is said.
+const INFO: &str = "info";
+
 /// Lines of `time LEVEL target message` on standard error; the libraries' own only from WARN.
 pub(crate) fn start_logging() {
     #[expect(clippy::disallowed_methods, reason = "an empty one is one, too")]
-    let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| "info".to_owned());
+    let wanted = std::env::var("RUST_LOG").unwrap_or_else(|_| INFO.to_owned());
+    let taken = is_filter(&wanted);
     env_logger::Builder::new()
-        .parse_filters(&filter)
+        .parse_filters(if taken { &wanted } else { INFO })
         .format(|out, record| {
             use std::io::Write;
             // Below WARN the libraries show whole requests, the token among them: no filter lets that out.
@@ -144,11 +148,33 @@ pub(crate) fn start_logging() {
             writeln!(out, "{time:.3} {} {} {}", record.level(), record.target(), record.args())
         })
         .init();
+    if !taken {
+        log::warn!(
+            "RUST_LOG={wanted:?}: expected a level, or one for a module of navin_cluster_agent; {INFO} is taken"
+        );
+    }
+}
+
+/// Whether a filter says anything about our lines: a word that is no level would be taken for a module, and nothing told.
+fn is_filter(text: &str) -> bool {
+    let ours =
+        |part: &str| part.contains("navin_cluster_agent") || part.trim().parse::<log::LevelFilter>().is_ok();
+    text.split(',').any(ours)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::service_url;
+    use super::{is_filter, service_url};
+
+    #[test]
+    fn a_filter_that_would_silence_the_agent_by_a_slip_is_none() {
+        for good in ["info", "DEBUG", "off", "warn,ureq=error", "navin_cluster_agent::leader=trace"] {
+            assert!(is_filter(good), "{good}");
+        }
+        for bad in ["", "verbose", "DEBGU", "ureq=debug"] {
+            assert!(!is_filter(bad), "{bad}");
+        }
+    }
 
     /// kube-rs/kube#874, rancher/rancher#55372: host and port joined without brackets.
     #[test]

@@ -187,8 +187,8 @@ fn judge_state(text: Option<&str>) -> Finding {
     };
     let state = match State::from_json(text) {
         Ok(state) => state,
-        Err(error @ StateError::Newer(_)) => {
-            return Finding::wrong(NAME, error.to_string(), "roll the newer agent out again");
+        Err(error @ StateError::OfVersion(_)) => {
+            return Finding::wrong(NAME, error.to_string(), "roll out an agent that knows it");
         }
         Err(error) => {
             let advice = "the next leader makes a new one: sensitive commands are then to be issued anew";

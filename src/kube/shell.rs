@@ -1,6 +1,5 @@
 //! What is read of an object that nests deeper, or takes more memory, than we read: all but what may nest.
 
-use super::client::OBJECT_BYTES;
 use crate::rules::json::parse_object;
 use crate::rules::kubernetes::Object;
 use serde_json::value::RawValue;
@@ -10,7 +9,7 @@ use std::collections::BTreeMap;
 /// The object with `spec: null`, which is nobody's that was signed: see [`Object::is_shell`]. Of its metadata all is kept
 /// but `managedFields`.
 pub(super) fn read(bytes: &[u8]) -> Option<Object> {
-    let read = |text: &RawValue| parse_object(text.get().as_bytes(), OBJECT_BYTES).ok();
+    let read = |text: &RawValue| parse_object(text.get().as_bytes(), bytes.len()).ok();
     let object: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(bytes).ok()?;
     let metadata: BTreeMap<String, Box<RawValue>> =
         serde_json::from_str(object.get("metadata")?.get()).ok()?;

@@ -72,6 +72,18 @@ impl Task {
         }
     }
 
+    /// Says that it is recorded, and begun.
+    pub(super) fn begun(&self) {
+        let command = self.command.value();
+        let component = self.name().map_or("-", ComponentName::as_str);
+        log::info!(
+            "accepted command={} operation={} component={component} sequence={}",
+            command.command_id,
+            command.operation,
+            command.sequence
+        );
+    }
+
     /// The component that it writes.
     pub(super) fn name(&self) -> Option<&ComponentName> {
         self.name.as_ref()
@@ -159,7 +171,7 @@ fn plan(world: &World, key: usize, task: &mut Task) -> Option<Planned<usize>> {
     };
     if matches!((&step, &before), (Step::Retry(_), Some(_))) {
         let message = "cannot be read whole, so that a write without an answer is not settled: delete it, or make it smaller";
-        log::warn!("component {message} name={}", execution.name());
+        log::warn!("component {message}: component={}", execution.name());
         world.notices.warning("NotSettled", About::Component(execution.name().to_string()), message);
     }
     match step {
@@ -222,7 +234,7 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
     for task in &reign.tasks {
         let Some(Ended { receipt, effect, inventory }) = &task.ended else { continue };
         match next.finish(&task.command.value().nonce, receipt.clone(), effect.clone()) {
-            Ok(()) => receipts.push((receipt.clone(), inventory.clone())),
+            Ok(()) => receipts.push((task.name().cloned(), receipt.clone(), inventory.clone())),
             Err(error) => log::error!("not recorded command={} error={error}", receipt.command()),
         }
     }
@@ -239,9 +251,14 @@ fn record(world: &World, reign: &mut Reign) -> Result<bool, Stop> {
         }
     }
     reign.tasks.retain(|task| task.ended.is_none());
-    for (receipt, inventory) in receipts {
-        let reason = receipt.reason.map_or("", Reason::as_str);
-        log::info!("done command={} status={:?} reason={reason:?}", receipt.command(), receipt.status);
+    for (name, receipt, inventory) in receipts {
+        let (component, reason) =
+            (name.as_ref().map_or("-", ComponentName::as_str), receipt.reason.map_or("-", Reason::as_str));
+        let status = receipt.status.as_str();
+        log::info!(
+            "done command={} component={component} status={status} reason={reason}",
+            receipt.command()
+        );
         world.board.count(&receipt);
         world.desk.ended(&receipt, inventory.as_ref());
         world.outbox.push(receipt);

@@ -10,7 +10,6 @@ use crate::notices::About;
 use crate::rules::json::MAX_ENVELOPE_BYTES;
 use crate::rules::link::Link;
 use crate::rules::messages::{Receipt, Source, Stamp};
-use crate::rules::said::Said;
 use crate::rules::state::State;
 use crate::rules::verdict::{self, Accepted, Refused, Verdict, Why};
 use std::collections::VecDeque;
@@ -33,7 +32,15 @@ struct Batch {
     later: VecDeque<Delivery>,
     /// One was left for lack of room.
     full: bool,
-    refused: Said,
+    refused: Vec<Told>,
+}
+
+/// What people are told of a refusal once it is recorded.
+struct Told {
+    /// Of the same envelope the same.
+    digest: String,
+    line: String,
+    event: String,
 }
 
 impl Leader {
@@ -78,7 +85,7 @@ impl Leader {
             replies: Vec::new(),
             later: VecDeque::new(),
             full: false,
-            refused: std::mem::take(&mut self.refused),
+            refused: Vec::new(),
         };
         batch.next.prune(world.clock.wall(), world.contact.clock_trusted(now));
         // The gateway's commands first.
@@ -92,12 +99,17 @@ impl Leader {
             batch.judge(world, delivery, link, now);
         }
         self.queue = batch.later;
-        self.refused = batch.refused;
         if batch.full {
             self.left_until = now.saturating_add(LEFT);
         }
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
+        for told in batch.refused {
+            let news = self.refused.is_news(&told.digest, now);
+            log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{}", told.line);
+            world.notices.warning("CommandRefused", About::Pod, &told.event);
+        }
+        batch.tasks.iter().for_each(Task::begun);
         reign.tasks.extend(batch.tasks);
         for receipt in batch.receipts {
             world.board.count(&receipt);
@@ -136,7 +148,7 @@ impl Batch {
                 self.reply(delivery.ticket, || Reply::UnderWay(nonce));
                 self.accept(*accepted, delivery.source(), now);
             }
-            Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery, now),
+            Verdict::Refuse(refused) => self.refuse(world, *refused, &delivery),
             Verdict::UnderWay(nonce) => {
                 log::debug!("delivery dropped: the command is being executed");
                 self.reply(delivery.ticket, || Reply::UnderWay(nonce));
@@ -161,32 +173,20 @@ impl Batch {
     }
 
     fn accept(&mut self, accepted: Accepted, source: Source, now: Duration) {
-        let command = accepted.command().value();
-        log::info!(
-            "accepted command={} operation={} sequence={}",
-            command.command_id,
-            command.operation,
-            command.sequence
-        );
         if let Err(error) = self.next.accept(accepted.command(), source) {
-            log::error!("not accepted command={} error={error}", command.command_id);
+            log::error!("not accepted command={} error={error}", accepted.command().value().command_id);
             return;
         }
         self.tasks.push(Task::new(accepted, source, now, false));
     }
 
-    fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery, now: Duration) {
+    fn refuse(&mut self, world: &World, refused: Refused, delivery: &Delivery) {
         let (source, ticket) = (delivery.source(), delivery.ticket);
         let Refused { refusal, record, original } = refused;
-        let digest = ring::digest::digest(&ring::digest::SHA256, delivery.bytes());
-        let news = self.refused.is_news(&format!("{digest:?}"), now);
-        let level = if news { log::Level::Warn } else { log::Level::Debug };
         let (whose, what) = match &refusal.ids {
             Some((id, _)) => (format!("command={id}"), format!("command {id} was refused")),
             None => ("unreadable=true".to_owned(), "an unreadable command was refused".to_owned()),
         };
-        log::log!(level, "refused {whose} reason={} message={:?}", refusal.reason, refusal.message);
-        world.notices.warning("CommandRefused", About::Pod, &format!("{what}: {}", refusal.reason));
         let receipt = Receipt::refused(&world.stamp(source), &refusal, record.is_some(), original);
         if let Some(command) = record
             && let Err(error) = self.next.refuse(command.value(), receipt.clone())
@@ -195,6 +195,11 @@ impl Batch {
             self.reply(ticket, || Reply::Later);
             return;
         }
+        self.refused.push(Told {
+            digest: format!("{:?}", ring::digest::digest(&ring::digest::SHA256, delivery.bytes())),
+            line: format!("refused {whose} reason={} message={:?}", refusal.reason, refusal.message),
+            event: format!("{what}: {}", refusal.reason),
+        });
         self.reply(ticket, || answer(receipt.clone()));
         self.receipts.push(receipt);
     }

@@ -94,7 +94,7 @@ fn announce(world: &World, before: Option<Link>, link: Link, away: bool) -> bool
         Link::Offline => {
             if !away {
                 world.board.link(link);
-                let message = "the manager does not answer: sensitive commands are refused";
+                let message = "the manager does not answer: sensitive commands are refused; see the gateway, and the way to it";
                 world.notices.warning("Offline", About::Pod, message);
             }
             true

@@ -30,7 +30,7 @@ pub(super) enum Stop {
     Deposed,
     /// The state is not what we wrote: read and decide again.
     StateChanged(String),
-    /// The API server does not let us keep the state, or a newer agent wrote it: another may have more luck.
+    /// The API server does not let us keep the state, or an agent of another version wrote it: another may have more luck.
     Unusable(String),
     /// The API server does not answer, or does not do it now: to be tried again, at once or when it asks for it.
     Unavailable {

@@ -100,9 +100,7 @@ fn open(world: &World, tenure: &Tenure, found: Option<Object>, first_start: bool
     match State::from_json(configmap::text(&object).unwrap_or("")) {
         Ok(state) if state.unfinished => finish(world, tenure, object, &state, false),
         Ok(state) => Ok(Store::new(object, state)),
-        Err(StateError::Newer(version)) => {
-            Err(Stop::Unusable(format!("version {version} is newer than this agent knows")))
-        }
+        Err(error @ StateError::OfVersion(_)) => Err(Stop::Unusable(error.to_string())),
         Err(error @ StateError::Unreadable(_)) => {
             log::error!("state lost: {error}");
             make(world, tenure, Some(object), false)
@@ -132,7 +130,7 @@ fn finish(
     let object = store::write(world, tenure, Some(object), unfinished, &state.to_json())?;
     log::info!("state made first_start={first_start}");
     if !first_start {
-        let message = "the state was lost; sensitive commands from before now are refused as state_lost";
+        let message = "the state was lost; sensitive commands from before now are refused as state_lost: issue them anew";
         world.notices.warning("StateLost", About::Pod, message);
     }
     Ok(Store::new(object, state))

@@ -173,14 +173,14 @@ pub enum StateError {
     /// Not a state, and where that shows: as good as lost.
     Unreadable(String),
     /// Of a version that we do not know: not lost, and not ours to lead with.
-    Newer(u64),
+    OfVersion(u64),
 }
 
 impl fmt::Display for StateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable(why) => write!(f, "not a state: {why}"),
-            Self::Newer(version) => write!(f, "version {version}, newer than {STATE_VERSION}"),
+            Self::OfVersion(version) => write!(f, "of version {version}; this agent knows {STATE_VERSION}"),
         }
     }
 }
@@ -205,7 +205,7 @@ impl State {
     /// Reads `state.json`.
     ///
     /// # Errors
-    /// Unreadable, which is as good as lost, or newer, which is not.
+    /// Unreadable, which is as good as lost, or of another version, which is not.
     pub fn from_json(text: &str) -> Result<Self, StateError> {
         /// What a state of any version has.
         #[derive(Deserialize)]
@@ -217,9 +217,8 @@ impl State {
         }
         let unreadable = |error: serde_json::Error| StateError::Unreadable(fault(&error));
         match serde_json::from_str(text).map_err(unreadable)? {
-            Any { version } if version > STATE_VERSION => return Err(StateError::Newer(version)),
             Any { version: STATE_VERSION } => {}
-            Any { version } => return Err(StateError::Unreadable(format!("version {version}"))),
+            Any { version } => return Err(StateError::OfVersion(version)),
         }
         let mut state: Self = serde_json::from_str(text).map_err(unreadable)?;
         state.measure_all();

@@ -145,7 +145,10 @@ impl Kept {
             let about = || About::Component(name.to_string());
             world.notices.normal("ComponentRestored", about(), "restored to its signed spec");
             if self.repairs.contested() {
-                let message = format!("changed again and again: restored {} from now on", every_window());
+                let message = format!(
+                    "changed again and again: restored {} from now on; find who else writes it",
+                    every_window()
+                );
                 world.notices.warning("Contested", about(), &message);
             }
         }

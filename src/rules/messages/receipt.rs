@@ -31,6 +31,18 @@ pub enum Status {
     Refused,
 }
 
+impl Status {
+    /// As it is written.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Refused => "refused",
+        }
+    }
+}
+
 /// Where a command came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

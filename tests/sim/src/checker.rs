@@ -1,7 +1,7 @@
 //! Watches every call and every change of the store, and knows what must hold.
 //!
 //! What is kept here is history: who wrote what, under which accepted command, in which tenure. The invariants
-//! themselves are in `invariants.rs`.
+//! themselves are in `invariants/`.
 
 use crate::api::{Effect, Kind, Schema};
 use crate::faults::Trouble;

@@ -3,7 +3,7 @@
 //! Two or three replicas, each thread of them one coroutine, run against a model of the API server, of the
 //! manager and of each pod's inbox, in virtual time and in an order that a seed decides. Processes crash, calls are
 //! lost, delayed and doubled, clocks step, the manager is away for up to an hour, people edit what the agent keeps,
-//! and after every step the invariants of the design are checked.
+//! and after every step what `invariants` says is checked.
 //!
 //! In reading order: [`world`] (the scheduler), its `queue` and `running` (the processes in it), `calls`, `events` and
 //! [`files`] (what happens), [`replica`], `loops` and [`thread`] (the agent in it), [`host`] and [`identity`] (what it

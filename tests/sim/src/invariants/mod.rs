@@ -1,4 +1,5 @@
-//! What must hold after every step; the numbers are those of the design's list.
+//! What must hold after every step: eight invariants, the texts below, and what follows from them. Each file checks those
+//! that it imports.
 
 mod accept;
 mod component;

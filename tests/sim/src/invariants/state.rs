@@ -203,7 +203,8 @@ impl Checker {
                 story.creates + story.replaces == 0 && !stood
             }
             ("succeeded", "managedcomponent.delete") => !story.gone,
-            ("succeeded", _) => false,
+            ("succeeded", "inventory.report") => story.creates + story.replaces + story.deletes > 0,
+            ("succeeded", _) => true,
             // After a delete that landed, a late create of another command may have brought the object back.
             _ => (story.replaces > 0 || (story.deletes > 0 && !stands)) && !story.by_hand,
         };
