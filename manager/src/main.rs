@@ -25,6 +25,7 @@ use clap::Parser;
 use std::io::Write;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
 
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -45,9 +46,13 @@ fn main() -> ExitCode {
 /// Logs go to standard error: standard output belongs to results.
 fn start_log() {
     let usual = "info,sqlx=warn,rustls=warn,hyper=warn,kube_client=off";
-    let wanted = std::env::var("NAVIN_LOG").map(EnvFilter::try_new);
-    let wrong = matches!(wanted, Ok(Err(_)));
-    let filter = wanted.ok().and_then(Result::ok).unwrap_or_else(|| EnvFilter::new(usual));
+    let wanted = std::env::var("NAVIN_LOG").ok();
+    // A word that is no level would be taken for a module, and nothing told.
+    let ours = |part: &str| part.contains("navin_manager") || part.trim().parse::<LevelFilter>().is_ok();
+    let filter = wanted.as_deref().filter(|text| text.split(',').any(ours));
+    let filter = filter.and_then(|text| EnvFilter::try_new(text).ok());
+    let wrong = wanted.is_some() && filter.is_none();
+    let filter = filter.unwrap_or_else(|| EnvFilter::new(usual));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(false).init();
     if wrong {
         tracing::warn!("NAVIN_LOG: expected a filter such as info or navin_manager=debug; info is taken");

@@ -34,10 +34,11 @@ const TOLD_EVERY: Duration = Duration::from_hours(24);
 pub(super) async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let max_agents = open_files::fit(task.load.max_agents, files_of(rest::MAX_CONNECTIONS))?;
-    let tls = task.folders.tls_dir()?;
+    // Before anything is made: the command line is whole.
+    let (place, tls) = (task.folders.place.database()?, task.folders.tls_dir()?);
     let secrets = Secrets::open(&tls)?;
     let server = ServerKey::open(&tls, &task.server_names, Some(Arc::clone(&secrets.authority)))?;
-    let store = Store::make(&task.folders.place.database()?).await?;
+    let store = Store::make(&place).await?;
     let app = start(store, server, (&task.load, task.token_rate), stop.clone()).await?;
     let rest = Port::bind(task.listen, &app.server, Clients::Any, rest::MAX_CONNECTIONS)?;
     let gateway = bind_gateway(task.gateway_listen, &app, max_agents)?;
@@ -53,8 +54,9 @@ pub(super) async fn serve(task: Serve) -> Result<(), Failure> {
 pub(super) async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
     let max_agents = open_files::fit(task.load.max_agents, 0)?;
-    let server = ServerKey::open(&task.folders.tls_dir()?, &task.server_names, None)?;
-    let store = Store::open(&task.folders.place.database()?).await?;
+    let (place, tls) = (task.folders.place.database()?, task.folders.tls_dir()?);
+    let server = ServerKey::open(&tls, &task.server_names, None)?;
+    let store = Store::open(&place).await?;
     let app = start(store, server, (&task.load, 0), stop.clone()).await?;
     let gateway = bind_gateway(SocketAddr::new(task.host, task.port), &app, max_agents)?;
     print_line(&json!({ "gateway": gateway.url() }))?;

@@ -154,7 +154,7 @@ pub(crate) fn read_key(path: &Path) -> Result<KeyPair, Failure> {
 }
 
 fn key_of(path: &Path, text: &str) -> Result<KeyPair, Failure> {
-    KeyPair::from_pem(text).map_err(|_| Failure::damaged(path, "not a private key in PEM"))
+    KeyPair::from_pem(text).map_err(|_| Failure::misfit(path, "not a private key in PEM"))
 }
 
 /// Reads a private key, or makes one: not where its certificate is there already.
@@ -176,7 +176,7 @@ pub(crate) fn open_key(path: &Path, certified: bool) -> Result<KeyPair, Failure>
 /// The first certificate of a PEM text.
 pub(crate) fn read_certificate(path: &Path, pem: &str) -> Result<CertificateDer<'static>, Failure> {
     CertificateDer::from_pem_slice(pem.as_bytes())
-        .map_err(|_| Failure::damaged(path, "not a certificate in PEM"))
+        .map_err(|_| Failure::misfit(path, "not a certificate in PEM"))
 }
 
 /// Whether a certificate is of this key.
@@ -190,6 +190,7 @@ fn make_root(key: &KeyPair, path: &Path) -> Result<String, Failure> {
     params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let pem = params.self_signed(key).map_err(certificate_error)?.pem();
     files::replace(path, pem.as_bytes(), files::PUBLIC)?;
+    tracing::warn!(file = %path.display(), "made a new authority: no agent trusts it before an identity is issued and applied");
     Ok(pem)
 }
 

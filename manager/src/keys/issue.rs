@@ -10,6 +10,7 @@ use crate::store::identities::{self, Issued};
 use crate::store::{ClusterKey, Store, StoreError, clusters, commit};
 use navin_cluster_agent::rules::config;
 use serde_json::{Map, Value, json};
+use std::iter;
 use uuid::Uuid;
 
 /// `valid_for_s` where it is not given. CONTRACT section 2.
@@ -109,11 +110,13 @@ pub(crate) async fn command(
     });
     let max_validity_s = base.max_validity_s.unsigned_abs();
     let envelope = signer.command(&payload, max_validity_s)?;
+    let name = request.arguments.get("name").and_then(Value::as_str);
     let command = NewCommand {
         command_id: &command_id,
         sequence: base.next_sequence,
         nonce: &nonce,
         operation: request.operation,
+        name,
         envelope: &envelope,
         created_at: approved,
         created_by: request.actor,
@@ -121,13 +124,14 @@ pub(crate) async fn command(
         not_after,
     };
     commands::insert(&mut change, cluster, &command).await?;
+    let what: Vec<&str> = iter::once(request.operation).chain(name).collect();
     let entry = Entry {
         tenant_id: Some(&cluster.tenant_id),
         cluster_id: Some(&cluster.cluster_id),
         actor: request.actor,
         action: "command.queue",
         subject: &command_id,
-        detail: request.operation,
+        detail: &what.join(" "),
     };
     audit::done(&mut change, entry).await?;
     commit(change).await?;

@@ -56,9 +56,9 @@ impl Signer {
             (None, false) => make_key(&key_path)?,
         };
         let der = PrivatePkcs8KeyDer::from_pem_slice(key_text.as_bytes())
-            .map_err(|_| Failure::damaged(&key_path, "not a PRIVATE KEY in PEM"))?;
+            .map_err(|_| Failure::misfit(&key_path, "not a PRIVATE KEY in PEM"))?;
         let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der())
-            .map_err(|_| Failure::damaged(&key_path, "not an Ed25519 key in PKCS#8"))?;
+            .map_err(|_| Failure::misfit(&key_path, "not an Ed25519 key in PKCS#8"))?;
         let public = key.public_key().as_ref();
         let manager_pem = if let Some(text) = files::read_text(&pem_path)? {
             text
@@ -67,7 +67,8 @@ impl Signer {
             files::replace(&pem_path, text.as_bytes(), files::PUBLIC)?;
             text
         };
-        let keys = KeyRing::from_pem(&manager_pem).map_err(|error| Failure::damaged(&pem_path, error))?;
+        let keys = KeyRing::from_pem(&manager_pem)
+            .map_err(|error| Failure::misfit(&pem_path, &error.to_string()))?;
         let key_id = hex(public);
         if !keys.ids().any(|id| id.as_str() == key_id) {
             return Err(Failure::misfit(&pem_path, "does not hold the public key of signing.key"));
@@ -115,6 +116,7 @@ fn make_key(path: &Path) -> Result<String, Failure> {
     let seed: [u8; 32] = random()?;
     let text = pem("PRIVATE KEY", &[PKCS8_PREFIX.as_slice(), &seed].concat());
     files::replace(path, text.as_bytes(), files::PRIVATE)?;
+    tracing::warn!(file = %path.display(), "made a new signing key: no agent trusts it before an identity is issued and applied");
     Ok(text)
 }
 

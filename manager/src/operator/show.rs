@@ -32,10 +32,11 @@ pub(super) const COMPONENTS: [Column; 5] = [
 ];
 
 /// Columns of commands.
-pub(super) const COMMANDS: [Column; 8] = [
+pub(super) const COMMANDS: [Column; 9] = [
     ("COMMAND", "/command_id"),
     ("SEQUENCE", "/sequence"),
     ("OPERATION", "/operation"),
+    ("COMPONENT", "/name"),
     ("STATUS", "/status"),
     ("REASON", "/receipt/reason"),
     ("CREATED", "/created_at"),

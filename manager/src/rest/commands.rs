@@ -102,6 +102,7 @@ fn view(command: &Command) -> Value {
         "sequence": command.sequence,
         "nonce": command.nonce,
         "operation": command.operation,
+        "name": command.name,
         "status": command.status(),
         "created_at": clock::text(command.created_at),
         "created_by": command.created_by,

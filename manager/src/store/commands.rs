@@ -17,6 +17,8 @@ pub(crate) struct NewCommand<'c> {
     pub(crate) nonce: &'c str,
     /// What to do.
     pub(crate) operation: &'c str,
+    /// To which component, where it writes one.
+    pub(crate) name: Option<&'c str>,
     /// The signed envelope.
     pub(crate) envelope: &'c str,
     /// When it was approved.
@@ -40,6 +42,8 @@ pub(crate) struct Command {
     pub(crate) nonce: String,
     /// What to do.
     pub(crate) operation: String,
+    /// To which component, where it writes one and that is known.
+    pub(crate) name: Option<String>,
     /// When it was approved.
     pub(crate) created_at: i64,
     /// By whom.
@@ -89,9 +93,9 @@ pub(crate) async fn insert(
         .execute(&mut **change)
         .await?;
     sqlx::query(
-        "INSERT INTO commands (command_id, tenant_id, cluster_id, sequence, nonce, operation, envelope,
+        "INSERT INTO commands (command_id, tenant_id, cluster_id, sequence, nonce, operation, name, envelope,
            created_at, created_by, not_before, not_after, deliveries, receipt_recorded, receipts)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0, 0, 0)",
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, 0, 0, 0)",
     )
     .bind(command.command_id)
     .bind(&key.tenant_id)
@@ -99,6 +103,7 @@ pub(crate) async fn insert(
     .bind(command.sequence)
     .bind(command.nonce)
     .bind(command.operation)
+    .bind(command.name)
     .bind(command.envelope)
     .bind(command.created_at)
     .bind(command.created_by)
@@ -118,7 +123,7 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Command>, StoreError> {
         Ok(sqlx::query_as(
-            "SELECT command_id, sequence, nonce, operation, created_at, created_by, not_before, not_after,
+            "SELECT command_id, sequence, nonce, operation, name, created_at, created_by, not_before, not_after,
                     delivered_at, deliveries, receipt, receipt_status, receipt_recorded, receipt_at, receipts
              FROM commands WHERE tenant_id = $1 AND cluster_id = $2 AND ($3 IS NULL OR sequence < $3)
              ORDER BY sequence DESC LIMIT $4",
@@ -138,7 +143,7 @@ impl Store {
         command_id: &str,
     ) -> Result<Option<Command>, StoreError> {
         Ok(sqlx::query_as(
-            "SELECT command_id, sequence, nonce, operation, created_at, created_by, not_before, not_after,
+            "SELECT command_id, sequence, nonce, operation, name, created_at, created_by, not_before, not_after,
                     delivered_at, deliveries, receipt, receipt_status, receipt_recorded, receipt_at, receipts
              FROM commands WHERE tenant_id = $1 AND cluster_id = $2 AND command_id = $3",
         )

@@ -222,6 +222,7 @@ mod tests {
             sequence: 1,
             nonce: "n",
             operation: "o",
+            name: None,
             envelope: "{}",
             created_at: now,
             created_by: "",

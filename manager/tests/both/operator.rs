@@ -87,7 +87,10 @@ fn a_cluster_is_brought_in_and_worked_with_from_a_shell() {
     assert!(shell.prints(&["wait", &command], 1).contains("failed"));
     let told = String::from_utf8(shell.run(&["wait", &command], "").stderr).unwrap();
     assert!(told.contains(&format!("command {command}: failed")), "{told}");
-    assert!(shell.prints(&["commands"], 0).contains("managedcomponent.delete"));
+    let commands = shell.prints(&["commands"], 0);
+    assert!(commands.contains("managedcomponent.delete") && commands.contains("  web  "), "{commands}");
+    let audited = shell.prints(&["audit"], 0);
+    assert!(audited.contains("managedcomponent.delete web"), "what became of web: {audited}");
     let one: Value = serde_json::from_str(&shell.prints(&["commands", &command, "-o", "json"], 0)).unwrap();
     assert_eq!(one["receipts"][0]["receipt"]["status"], "failed");
     assert_eq!(shell.prints(&["commands", "--limit", "1"], 0).lines().count(), 2);

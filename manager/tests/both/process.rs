@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -185,6 +186,25 @@ fn what_only_uses_a_database_makes_none_and_says_who_does() {
     }
     assert!(folder.run(&[&token[..], &["--create"]].concat()).status.success());
     assert!(folder.run(&token).status.success());
+}
+
+#[test]
+fn keys_are_made_where_the_command_line_is_whole_and_it_is_said() {
+    let folder = Folder::new("keys-made");
+    let tls = folder.join("tls");
+    let output = Command::new(env!("CARGO_BIN_EXE_navin-manager"))
+        .args([&SERVE[..], &["--tls-dir", tls.to_str().unwrap()]].concat())
+        .env_remove("NAVIN_DATABASE")
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(!tls.exists(), "keys were made for no manager");
+    let manager = folder.serve();
+    for made in ["made a new authority", "made a new signing key"] {
+        assert!(manager.log().contains(made), "{made}: {}", manager.log());
+    }
+    drop(manager);
+    assert!(!folder.serve().log().contains("made a new"), "at each start");
 }
 
 #[test]

@@ -148,6 +148,11 @@ pub(crate) struct Manager {
 }
 
 impl Manager {
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        self.process.stderr_text()
+    }
+
     /// Ends it as a failing machine would.
     pub(crate) fn kill(self) {
         self.process.kill9();
