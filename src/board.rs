@@ -209,7 +209,7 @@ impl Board {
     }
 
     /// Whether the state knows of the component, or a command that is being executed names it: of no other is
-    /// anything kept, here or on the way to the leader, however many there are.
+    /// anything kept here, or in a list on its way to the leader, however many there are.
     #[must_use]
     pub fn wants(&self, name: &str) -> bool {
         self.asks(name, |state, name| state.component(name).is_some() || state.busy(name).is_some())

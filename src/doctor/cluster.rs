@@ -204,6 +204,10 @@ fn judge_state(text: Option<&str>) -> Finding {
         let advice = "applies are left to the gateway until receipts are acknowledged: see that they are";
         return Finding::wrong(NAME, format!("full: {text}"), advice);
     }
+    if state.is_heavy() {
+        let advice = "others are left to the gateway until these have ended: see that they do, and the Event NotSettled";
+        return Finding::warning(NAME, format!("very large specs are under way: {text}"), advice);
+    }
     if state.unfinished {
         return Finding::warning(
             NAME,

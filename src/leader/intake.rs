@@ -129,7 +129,7 @@ impl Leader {
         let full = self.world.clock.monotonic() < self.left_until || reign.store.state().is_full();
         if self.world.board.full(full) && full {
             log::warn!("state full: commands are left to their sender");
-            let message = "the state is full: commands are left to their sender until receipts are taken";
+            let message = "no room: commands are left to their sender until those under way have ended and receipts are taken";
             self.world.notices.warning("StateFull", About::Pod, message);
         }
     }

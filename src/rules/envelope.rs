@@ -51,6 +51,13 @@ impl<T> Verified<T> {
     }
 }
 
+impl Verified<Command> {
+    /// Drops what the operation has taken over; the envelope has it still.
+    pub(super) fn forget_arguments(&mut self) {
+        self.value.arguments.clear();
+    }
+}
+
 /// Without the envelope, which may hold anything.
 impl<T: fmt::Debug> fmt::Debug for Verified<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

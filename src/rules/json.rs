@@ -1,8 +1,9 @@
 //! Strict JSON in, canonical JSON (RFC 8785) out. CONTRACT section 2.
 //!
 //! Three readers share one visitor: [`parse`] for what is signed; [`parse_object`] for the API server's objects, which
-//! anybody may have written; [`parse_foreign`] for short texts of peers, whose memory the caller bounds by their bytes. None ever goes through `serde_json::Value`'s own reader: that one
-//! keeps the last of duplicate members in silence, and turns an object whose first member is named
+//! anybody may have written; [`parse_foreign`] for short texts of peers, whose memory the caller bounds by their bytes.
+//! (The state is read as its type, with the help of [`derived`].) None ever goes through `serde_json::Value`'s own
+//! reader: that one keeps the last of duplicate members in silence, and turns an object whose first member is named
 //! `$serde_json::private::RawValue` into something else.
 //!
 //! Numbers are normalised while they are read: an integral value becomes an integer, `-0` becomes

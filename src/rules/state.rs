@@ -215,6 +215,10 @@ impl State {
         if text.len() > STATE_LIMIT {
             return Err(StateError::Unreadable(format!("more than {STATE_LIMIT} bytes")));
         }
+        // A derived type would be read from an array, too.
+        if !text.trim_start().starts_with('{') {
+            return Err(StateError::Unreadable("not an object".to_owned()));
+        }
         let unreadable = |error: serde_json::Error| StateError::Unreadable(fault(&error));
         match serde_json::from_str(text).map_err(unreadable)? {
             Any { version: STATE_VERSION } => {}

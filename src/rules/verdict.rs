@@ -63,9 +63,10 @@ impl Accepted {
         &self.command
     }
 
-    /// The command, and what it asks for.
+    /// The command without its arguments, and what it asks for: so the spec is held once.
     #[must_use]
-    pub fn into_parts(self) -> (Verified<Command>, Operation) {
+    pub fn into_parts(mut self) -> (Verified<Command>, Operation) {
+        self.command.forget_arguments();
         (self.command, self.operation)
     }
 }

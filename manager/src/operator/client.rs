@@ -100,7 +100,8 @@ impl Client {
     fn text(&self, method: &str, path: &str, body: Option<&Value>) -> Result<String, Trouble> {
         let unanswered = |error: &dyn Display| {
             let doubt = if body.is_some() { " (it may have been done all the same)" } else { "" };
-            Trouble::Unreachable(format!("{}: no answer: {error}{doubt}", self.base))
+            let help = "--server is to be the manager's REST address, --ca the ca.crt of its authority";
+            Trouble::Unreachable(format!("{}: no answer{doubt}: {error}: {help}", self.base))
         };
         let request = Request::builder()
             .method(method)

@@ -24,7 +24,7 @@ pub const OTHER_LIMIT: usize = 980 * 1024;
 /// Largest value of a `ConfigMap` that the API server takes, in bytes: 1 MiB.
 pub const STATE_LIMIT: usize = 1024 * 1024;
 
-/// What the arguments of all that is under way may weigh together, in units of 32 bytes: 16 MiB. Each is held as a
+/// What the arguments of all that is under way may weigh together with those of another apply, in units of 32 bytes: 16 MiB. Each is held as a
 /// value, which may take many times its text.
 const UNDER_WAY_WEIGHT: usize = 2 * MAX_SIGNED_WEIGHT;
 
@@ -61,7 +61,8 @@ impl State {
         let record = accepted_bytes(command, Source::Gateway);
         let under_way = self.commands.values().map(|record| record.asks.weight);
         let weight = under_way.fold(weight_of_members(&command.value().arguments), usize::saturating_add);
-        self.has_room(entry(command.value().nonce.as_str(), record), limit, 1) && weight <= UNDER_WAY_WEIGHT
+        let light = !operation.brings_spec() || weight <= UNDER_WAY_WEIGHT;
+        light && self.has_room(entry(command.value().nonce.as_str(), record), limit, 1)
     }
 
     /// Whether a refusal can be recorded.
@@ -99,6 +100,13 @@ impl State {
             bytes.saturating_add(added).saturating_sub(replaced)
         });
         bytes > DESIRED_LIMIT
+    }
+
+    /// Whether what is under way leaves no room for another of the heaviest specs, though the state may be small.
+    #[must_use]
+    pub fn is_heavy(&self) -> bool {
+        let under_way = self.commands.values().map(|record| record.asks.weight);
+        under_way.fold(MAX_SIGNED_WEIGHT, usize::saturating_add) > UNDER_WAY_WEIGHT
     }
 
     /// Measures what was read.

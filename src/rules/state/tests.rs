@@ -137,7 +137,7 @@ fn an_unreadable_state_is_told_from_one_of_another_version() {
         Err(StateError::OfVersion(0)),
         "nor is one that is not known any more lost"
     );
-    for bad in ["", "{}", "[]", "null", "{\"version\":1}", "{\"version\":-1}", "{\"version\":\"1\"}"] {
+    for bad in ["", "{}", "[]", "[2]", "null", "{\"version\":1}", "{\"version\":-1}", "{\"version\":\"1\"}"] {
         assert!(matches!(State::from_json(bad), Err(StateError::Unreadable(_))), "{bad}");
     }
     let command = open(&delete("a", 1));
@@ -262,6 +262,8 @@ fn what_is_heavy_in_memory_is_accepted_as_far_as_it_may_weigh_together_and_is_no
         state.accept(&next(sequence), Source::Gateway).unwrap();
     }
     assert_eq!(sequence, 2, "of 7 MiB each");
+    assert!(state.is_heavy());
+    assert!(fits(&state, &open(&delete("c-1", 8))), "what brings no spec is never too heavy");
     assert!(state.bytes() < APPLY_LIMIT / 4, "there is room for their texts");
     assert!(fits(&state, &open(&apply("light", 9, &json!({ "x": 1 })))));
     assert_eq!(

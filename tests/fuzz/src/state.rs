@@ -21,7 +21,8 @@ pub fn check(bytes: &[u8]) {
         Ok(state) => holds(state),
         Err(StateError::OfVersion(version)) => {
             assert!(version != STATE_VERSION);
-            assert!(serde_json::from_str::<Value>(&text).is_ok_and(|state| state["version"] == version));
+            // What is not known in it is not read.
+            assert!(serde_json::from_str::<Value>(&text).map_or(true, |state| state["version"] == version));
         }
         Err(error @ StateError::Unreadable(_)) => assert!(!error.to_string().is_empty()),
     }
