@@ -9,7 +9,7 @@ use crate::kube::{KubeError, Object, state as configmap};
 use crate::notices::About;
 use crate::rules::election::Tenure;
 use crate::rules::messages::{Command, Receipt};
-use crate::rules::state::{Effect, State, StateError};
+use crate::rules::state::{State, StateError};
 use crate::rules::verdict;
 use std::sync::Arc;
 use std::time::Duration;
@@ -84,7 +84,8 @@ fn recover(world: &World, tenure: &Tenure, store: &mut Store, now: Duration) -> 
                 log::error!("state record={nonce} does not verify: reason={}", refusal.reason.as_str());
                 let ids = (record.command_id.clone(), nonce.clone());
                 let receipt = Receipt::broken(&world.stamp(record.source), ids, refusal);
-                if let Err(error) = next.finish(nonce, receipt, Effect::None) {
+                let effect = record.left_behind(world.trust.config.max_validity_s);
+                if let Err(error) = next.finish(nonce, receipt, effect) {
                     log::error!("not recorded nonce={nonce} error={error}");
                 }
             }

@@ -104,7 +104,15 @@ pub fn parse_foreign(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError>
 /// # Errors
 /// Those of [`parse_foreign`]; too heavy is too large.
 pub fn parse_object(bytes: &[u8], max_bytes: usize) -> Result<Value, JsonError> {
-    read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false, MAX_OBJECT_WEIGHT))
+    parse_within(bytes, max_bytes, MAX_OBJECT_WEIGHT)
+}
+
+/// The same with another limit on the memory, in units of 32 bytes.
+///
+/// # Errors
+/// Those of [`parse_object`].
+pub fn parse_within(bytes: &[u8], max_bytes: usize, max_weight: usize) -> Result<Value, JsonError> {
+    read(bytes, max_bytes, &Reader::new(MAX_FOREIGN_DEPTH, false, max_weight))
 }
 
 /// What is wrong with a text, and where. Nothing of the text: the library's own words quote it, at any length.

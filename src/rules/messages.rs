@@ -96,7 +96,7 @@ impl fmt::Debug for Command {
     }
 }
 
-fn seconds(count: u64) -> SignedDuration {
+pub(super) fn seconds(count: u64) -> SignedDuration {
     SignedDuration::from_secs(i64::try_from(count).unwrap_or(i64::MAX))
 }
 

@@ -44,7 +44,7 @@ fn answer(recorded: bool) -> Response {
 
 /// Reads a receipt with the agent's own rules.
 fn read(bytes: &[u8]) -> Result<(Receipt, Incoming), GatewayError> {
-    let document = json::parse_foreign(bytes, MAX_RECEIPT_BYTES)
+    let document = json::parse_object(bytes, MAX_RECEIPT_BYTES)
         .map_err(|_| GatewayError::Malformed("the receipt is not strict JSON"))?;
     let receipt: Receipt = serde_json::from_slice(bytes)
         .map_err(|_| GatewayError::Malformed("the receipt is not of the contract's form"))?;

@@ -15,6 +15,9 @@ use serde_json::Value;
 /// Largest report, in bytes. CONTRACT section 4.
 const MAX_REPORT_BYTES: usize = 8 * 1024 * 1024;
 
+/// What a report may take of memory while it is read, in units of 32 bytes: 128 MiB, 16 times its bytes.
+const MAX_REPORT_WEIGHT: usize = 4 * 1024 * 1024;
+
 /// The `type` of a report. CONTRACT section 5.
 const REPORT_TYPE: &str = "navin.report/v1";
 
@@ -47,8 +50,8 @@ pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Resul
 
 /// Checks whose report it is, and takes the inventory out of it.
 fn read(bytes: &[u8], identity: &Identity) -> Result<Incoming, GatewayError> {
-    let mut report = json::parse_foreign(bytes, MAX_REPORT_BYTES)
-        .map_err(|_| GatewayError::Malformed("the report is not strict JSON"))?;
+    let mut report = json::parse_within(bytes, MAX_REPORT_BYTES, MAX_REPORT_WEIGHT)
+        .map_err(|_| GatewayError::Malformed("the report is not strict JSON, or too heavy"))?;
     let members = report.as_object_mut().ok_or(GatewayError::Malformed("the report is not an object"))?;
     let text = |name: &str| members.get(name).and_then(Value::as_str);
     if text("type") != Some(REPORT_TYPE) {

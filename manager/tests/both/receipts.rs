@@ -117,6 +117,9 @@ fn the_gateway_asks_for_an_inventory_that_it_does_not_have() {
     assert_eq!(other.report(&report).expect(403)["error"], "other_cluster");
     assert!(manager.audit(&token).contains(&"report.store refused  of another cluster".to_owned()));
     agent.send("POST", "report", b"{}".to_vec()).expect(400);
+    report["inventory"] = json!(vec![json!({ "": 0 }); 200_000]);
+    let heavy = agent.report(&report).expect(400);
+    assert!(heavy["error"].is_string(), "2 MB, and 150 MB in memory: {heavy}");
     report["inventory"] = json!("x".repeat(8 * 1024 * 1024));
     agent.report(&report).expect(413);
 }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::rules::envelope::KeyRing;
+use crate::rules::names::ComponentName;
 use crate::rules::vectors::load;
 
 #[test]
@@ -20,5 +21,7 @@ fn what_a_withdrawn_key_has_signed_and_is_not_done_is_ended_and_with_the_same_ke
         assert_eq!(state.counts().accepted, accepted);
         let outcome = state.waiting_receipts().next().and_then(|(_, receipt)| receipt.reason);
         assert_eq!(outcome, (accepted == 0).then_some(Reason::UnknownKey));
+        let name = ComponentName::parse("a").unwrap();
+        assert_eq!(state.is_late_create(&name, 1), accepted == 0, "its create may land, or has landed");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Asks, Component, Desired, Mark, Phase, Record, State};
 use crate::rules::envelope::Verified;
-use crate::rules::messages::{Command, Receipt, Source};
+use crate::rules::messages::{Command, Receipt, Source, seconds};
 use crate::rules::names::{ComponentName, Nonce};
 use jiff::Timestamp;
 use std::fmt;
@@ -54,6 +54,22 @@ impl fmt::Display for RecordError {
             Self::Unknown => "the nonce is not recorded",
             Self::Done => "the command has its outcome already",
         })
+    }
+}
+
+impl Record {
+    /// What a command may have left behind that is not taken up any more, since it does not verify: a create of its that
+    /// lands later, or has landed.
+    #[must_use]
+    pub fn left_behind(&self, max_validity_s: u64) -> Effect {
+        match &self.asks {
+            Asks { name: Some(name), brings_spec: true, .. } => {
+                let forget_after =
+                    self.not_after.checked_add(seconds(max_validity_s)).unwrap_or(Timestamp::MAX);
+                Effect::FailedMarked(name.clone(), Mark { sequence: self.sequence.get(), forget_after })
+            }
+            Asks { .. } => Effect::None,
+        }
     }
 }
 
