@@ -87,6 +87,10 @@ impl Http for FakeApi {
                 let path = format!("{path}/{}", object["metadata"]["name"].as_str().unwrap());
                 (201, Self::put(&mut objects, path, object))
             }
+            (Method::Delete, _, Some(object)) => {
+                objects.0.remove(&path);
+                (200, object)
+            }
             (Method::Put, Some(object), Some(found)) => {
                 let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
                 if version(&object) == version(&found) {

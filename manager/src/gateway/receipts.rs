@@ -15,6 +15,10 @@ use navin_cluster_agent::rules::messages::{Reason, Receipt, Status};
 /// Largest receipt, in bytes.
 const MAX_RECEIPT_BYTES: usize = 1024 * 1024;
 
+/// What a receipt may take of memory but for its texts, in units of 32 bytes: 64 KiB, several times what an agent sends. A
+/// page of commands shows a thousand.
+const MAX_RECEIPT_WEIGHT: usize = 2 * 1024;
+
 /// `POST /v1/cluster-agent/receipts`
 pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Result<Response, GatewayError> {
     let (bytes, _held) =
@@ -44,8 +48,8 @@ fn answer(recorded: bool) -> Response {
 
 /// Reads a receipt with the agent's own rules.
 fn read(bytes: &[u8]) -> Result<(Receipt, Incoming), GatewayError> {
-    let document = json::parse_object(bytes, MAX_RECEIPT_BYTES)
-        .map_err(|_| GatewayError::Malformed("the receipt is not strict JSON"))?;
+    let document = json::parse_within(bytes, MAX_RECEIPT_BYTES, MAX_RECEIPT_WEIGHT)
+        .map_err(|_| GatewayError::Malformed("the receipt is not strict JSON, or too heavy"))?;
     let receipt: Receipt = serde_json::from_slice(bytes)
         .map_err(|_| GatewayError::Malformed("the receipt is not of the contract's form"))?;
     let (Some(command_id), Some(nonce)) = (&receipt.command_id, &receipt.nonce) else {

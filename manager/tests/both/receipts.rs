@@ -84,6 +84,9 @@ fn a_receipt_for_another_clusters_command_is_refused_and_audited() {
     }
     let double = honest.to_string().replacen('{', "{\"status\":\"failed\",", 1);
     prod.send("POST", "receipts", double.into_bytes()).expect(400);
+    let mut heavy = honest.clone();
+    heavy["result"] = json!(vec![json!({ "": 0 }); 1_000]);
+    prod.receipt(&heavy).expect(400);
     assert_eq!(prod.receipt(&honest).expect(200), json!({ "recorded": true }));
 }
 

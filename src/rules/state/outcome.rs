@@ -59,7 +59,7 @@ impl fmt::Display for RecordError {
 
 impl Record {
     /// What a command may have left behind that is not taken up any more, since it does not verify: a create of its that
-    /// lands later, or has landed.
+    /// lands later, or has landed. Its `not_before` is not trusted, nor recorded: the mark stays as long as any would.
     #[must_use]
     pub fn left_behind(&self, max_validity_s: u64) -> Effect {
         match &self.asks {

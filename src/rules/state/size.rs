@@ -24,8 +24,8 @@ pub const OTHER_LIMIT: usize = 980 * 1024;
 /// Largest value of a `ConfigMap` that the API server takes, in bytes: 1 MiB.
 pub const STATE_LIMIT: usize = 1024 * 1024;
 
-/// What the arguments of all that is under way may weigh together with those of another apply, in units of 32 bytes: 16 MiB. Each is held as a
-/// value, which may take many times its text.
+/// What the arguments of all that is under way may weigh with those of another apply, in units of 32 bytes: 16 MiB. They
+/// are held as values, which may take many times their text.
 const UNDER_WAY_WEIGHT: usize = 2 * MAX_SIGNED_WEIGHT;
 
 /// Kept free for each command under way, in bytes: its receipt, at its longest, and a mark. So the
@@ -59,10 +59,9 @@ impl State {
     pub fn fits(&self, command: &Verified<Command>, operation: &Operation) -> bool {
         let limit = if operation.brings_spec() { APPLY_LIMIT } else { OTHER_LIMIT };
         let record = accepted_bytes(command, Source::Gateway);
-        let under_way = self.commands.values().map(|record| record.asks.weight);
-        let weight = under_way.fold(weight_of_members(&command.value().arguments), usize::saturating_add);
-        let light = !operation.brings_spec() || weight <= UNDER_WAY_WEIGHT;
-        light && self.has_room(entry(command.value().nonce.as_str(), record), limit, 1)
+        let light = || self.weight_with(weight_of_members(&command.value().arguments)) <= UNDER_WAY_WEIGHT;
+        let room = self.has_room(entry(command.value().nonce.as_str(), record), limit, 1);
+        room && (!operation.brings_spec() || light())
     }
 
     /// Whether a refusal can be recorded.
@@ -105,8 +104,12 @@ impl State {
     /// Whether what is under way leaves no room for another of the heaviest specs, though the state may be small.
     #[must_use]
     pub fn is_heavy(&self) -> bool {
-        let under_way = self.commands.values().map(|record| record.asks.weight);
-        under_way.fold(MAX_SIGNED_WEIGHT, usize::saturating_add) > UNDER_WAY_WEIGHT
+        self.weight_with(MAX_SIGNED_WEIGHT) > UNDER_WAY_WEIGHT
+    }
+
+    /// What the arguments of all that is under way weigh, with those of another command.
+    fn weight_with(&self, another: usize) -> usize {
+        self.commands.values().map(|record| record.asks.weight).fold(another, usize::saturating_add)
     }
 
     /// Measures what was read.
