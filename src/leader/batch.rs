@@ -11,8 +11,8 @@ use std::time::Duration;
 pub(super) const TOGETHER: usize = 32;
 /// How long components are read before the writes that follow are sent.
 const READ_FOR: Duration = Duration::from_secs(1);
-/// Heaviest that the objects of one batch get before it is sent, in units of 32 bytes: 16 MiB.
-const HELD_MOST: usize = 512 * 1024;
+/// Memory of what is planned at which no more is read, in bytes. The last object comes on top, as read and as planned.
+const HELD_MOST: usize = 8 * 1024 * 1024;
 /// Pause before a batch is begun again whose reading of the Lease got no answer.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
 /// How long an outcome waits for others to be recorded with it.
@@ -40,7 +40,7 @@ pub(super) fn run<All, K>(
     for key in due.into_iter().take(TOGETHER) {
         store::may_act(world, tenure)?;
         if let Some(write) = plan(all, key) {
-            held = held.saturating_add(write.write.weight());
+            held = held.saturating_add(write.write.memory());
             planned.push(write);
         }
         if world.clock.monotonic().saturating_sub(began) >= READ_FOR || held >= HELD_MOST {

@@ -5,7 +5,7 @@
 use super::batch::{self, AGAIN, Planned};
 use super::store::Stop;
 use super::{Leader, Reign, World};
-use crate::kube::components;
+use crate::kube::{KubeError, components};
 use crate::notices::About;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::Write;
@@ -21,6 +21,13 @@ use std::time::Duration;
 
 /// Why an `inventory.report` fails.
 const NOT_IN_TIME: &str = "the inventory could not be read in time";
+
+/// Why a write without an answer is not settled, and what to do about it.
+const NOT_WHOLE: &str =
+    "cannot be read whole, so that a write without an answer is not settled: delete it, or make it smaller";
+/// The same where the API server refuses the reading.
+const NOT_ALLOWED: &str =
+    "may not be read, so that a write without an answer is not settled: apply the rights (manifests)";
 
 /// One accepted command.
 pub(super) struct Task {
@@ -162,15 +169,19 @@ fn plan(world: &World, key: usize, task: &mut Task) -> Option<Planned<usize>> {
             return None;
         }
     };
-    let (step, before) = match components::get(&world.kube, execution.name()) {
+    let (step, before, unsettled) = match components::get(&world.kube, execution.name()) {
         Ok(live) => {
             let step = execution.next(live.as_ref(), world.kube.namespace(), wall, at);
-            (step, live)
+            let unsettled = matches!((&step, &live), (Step::Retry(_), Some(_))).then_some(NOT_WHOLE);
+            (step, live, unsettled)
         }
-        Err(error) => (execution.unreadable(&error, wall, at), None),
+        Err(error) => {
+            let step = execution.unreadable(&error, wall, at);
+            let refused = matches!((&step, &error), (Step::Retry(_), KubeError::Refused { .. }));
+            (step, None, refused.then_some(NOT_ALLOWED))
+        }
     };
-    if matches!((&step, &before), (Step::Retry(_), Some(_))) {
-        let message = "cannot be read whole, so that a write without an answer is not settled: delete it, or make it smaller";
+    if let Some(message) = unsettled {
         log::warn!("component {message}: component={}", execution.name());
         world.notices.warning("NotSettled", About::Component(execution.name().to_string()), message);
     }

@@ -21,6 +21,7 @@ use std::sync::mpsc::sync_channel;
 mod altered;
 mod filed;
 mod inventory;
+mod memory;
 mod overload;
 mod told;
 mod trust;

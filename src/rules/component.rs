@@ -3,7 +3,7 @@
 //! The whole `spec` is ours; of the metadata up to two labels and three annotations. Everything else is
 //! carried as it was read: to leave out another's finalizer would remove the object.
 
-use super::json::weight;
+use super::json::{UNIT, length, weight};
 use super::kubernetes::Object;
 use super::messages::Command;
 use super::names::{CommandId, ComponentName, Sequence};
@@ -109,12 +109,14 @@ fn sign(object: &mut Object, author: &Author) {
 }
 
 impl Write {
-    /// What it takes of memory ([`weight()`]), for a bound on what is held at once.
+    /// What it takes of memory in bytes, its texts among them, for a bound on what is held at once.
     #[must_use]
-    pub fn weight(&self) -> usize {
+    pub fn memory(&self) -> usize {
         match self {
-            Self::Create(object) | Self::Replace(object) | Self::Settle(object) => weight(&object.0),
-            Self::Delete { .. } => 1,
+            Self::Create(object) | Self::Replace(object) | Self::Settle(object) => {
+                weight(&object.0).saturating_mul(UNIT).saturating_add(length(&object.0))
+            }
+            Self::Delete { .. } => UNIT,
         }
     }
 }

@@ -24,7 +24,7 @@ mod weight;
 
 pub use canonical::canonical;
 pub use length::length;
-pub use weight::{weight, weight_of_members};
+pub use weight::{UNIT, weight, weight_of_members};
 
 /// Largest envelope on the wire, in bytes. CONTRACT section 2.
 pub const MAX_ENVELOPE_BYTES: usize = 256 * 1024;

@@ -81,34 +81,64 @@ fn the_same_envelope_is_refused_aloud_once_a_minute() {
     assert_eq!(counted.get("invalid_signature"), Some(&2), "each is counted");
 }
 
-#[test]
-fn a_write_that_cannot_be_settled_over_what_is_not_to_be_read_whole_is_told_and_ends_when_that_is_gone() {
-    let mut bench = Bench::applied(1);
-    let (nonce, path) = ("nonce-of-the-test-000001", format!("{COMPONENTS}/a"));
-    let deep: Value = serde_json::from_str(&format!("{}0{}", "[".repeat(122), "]".repeat(122))).unwrap();
-    let by_hand = json!({ "apiVersion": "platform.navin.ai/v1", "kind": "ManagedComponent", "metadata": { "name": "a" }, "spec": deep });
-    FakeApi::put(&mut bench.api.objects.lock().unwrap(), path.clone(), by_hand);
+/// Begins anew with what a former leader accepted and may have sent, long after its window.
+fn with_a_write_without_an_answer(bench: &mut Bench) {
     bench.clock.advance(Duration::from_hours(1));
     bench.begin_anew(|state| {
         state["components"] = json!({});
         let envelope = sign(&apply("a", 1, &json!({ "of": 1 })));
-        state["commands"][nonce]["phase"] = json!({ "accepted": { "envelope": envelope } });
+        state["commands"]["nonce-of-the-test-000001"]["phase"] =
+            json!({ "accepted": { "envelope": envelope } });
     });
-    let accepted = |bench: &Bench| bench.leader.reign.as_ref().unwrap().store.state().counts().accepted;
-    assert_eq!(accepted(&bench), 1, "nothing is concluded");
+}
+
+fn accepted(bench: &Bench) -> usize {
+    bench.leader.reign.as_ref().unwrap().store.state().counts().accepted
+}
+
+/// Posts what is noted, and reads the messages of these Events.
+fn events(bench: &Bench, reason: &str) -> Vec<String> {
     let world = &bench.leader.world;
     let mut crier =
         Crier::new(world.kube.clone(), world.clock.clone(), Arc::clone(&world.notices), "a".into(), None);
     for _ in 0..4 {
         crier.step();
     }
-    let events = |bench: &Bench| {
-        let objects = bench.api.objects.lock().unwrap();
-        let reasons = objects.0.values().filter_map(|object| object["reason"].as_str());
-        reasons.map(str::to_owned).collect::<Vec<_>>()
-    };
-    assert!(events(&bench).contains(&"NotSettled".to_owned()), "{:?}", events(&bench));
+    let objects = bench.api.objects.lock().unwrap();
+    let told = objects.0.values().filter(|object| object["reason"] == reason);
+    told.filter_map(|object| Some(object["message"].as_str()?.to_owned())).collect()
+}
+
+#[test]
+fn a_write_that_cannot_be_settled_over_what_is_not_to_be_read_whole_is_told_and_ends_when_that_is_gone() {
+    let mut bench = Bench::applied(1);
+    let path = format!("{COMPONENTS}/a");
+    let deep: Value = serde_json::from_str(&format!("{}0{}", "[".repeat(122), "]".repeat(122))).unwrap();
+    let by_hand = json!({ "apiVersion": "platform.navin.ai/v1", "kind": "ManagedComponent", "metadata": { "name": "a" }, "spec": deep });
+    FakeApi::put(&mut bench.api.objects.lock().unwrap(), path.clone(), by_hand);
+    with_a_write_without_an_answer(&mut bench);
+    assert_eq!(accepted(&bench), 1, "nothing is concluded");
+    let told = events(&bench, "NotSettled");
+    assert!(told.iter().any(|message| message.contains("make it smaller")), "{told:?}");
     bench.api.objects.lock().unwrap().0.remove(&path);
     bench.advance(Duration::from_mins(1));
+    assert_eq!(accepted(&bench), 0);
+}
+
+#[test]
+fn a_write_that_cannot_be_settled_for_want_of_a_right_is_told_and_ends_when_that_is_given() {
+    let mut bench = Bench::applied(1);
+    let until = bench.clock.monotonic() + Duration::from_hours(2);
+    *bench.api.busy.lock().unwrap() =
+        Some(Busy { end: "managedcomponents/a", status: 403, retry_after: "1", until });
+    with_a_write_without_an_answer(&mut bench);
+    bench.advance(Duration::from_mins(1));
+    assert_eq!(accepted(&bench), 1, "nothing is concluded");
+    let told = events(&bench, "NotSettled");
+    assert!(told.iter().any(|message| message.contains("apply the rights")), "{told:?}");
+    *bench.api.busy.lock().unwrap() = None;
+    for _ in 0..4 {
+        bench.advance(Duration::from_mins(1));
+    }
     assert_eq!(accepted(&bench), 0);
 }

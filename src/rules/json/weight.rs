@@ -3,6 +3,8 @@
 
 use serde_json::{Map, Value};
 
+/// What one of weight is, in bytes.
+pub const UNIT: usize = 32;
 /// What a node of an object weighs: 11 names of 24 bytes, 11 values, and its own.
 const NODE: usize = 20;
 /// Members that fill a node at the least.
