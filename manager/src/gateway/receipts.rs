@@ -12,8 +12,8 @@ use axum::response::Response;
 use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::messages::{Reason, Receipt, Status};
 
-/// Largest receipt, in bytes.
-const MAX_RECEIPT_BYTES: usize = 1024 * 1024;
+/// Largest receipt, in bytes: many times what an agent sends, `original` included.
+const MAX_RECEIPT_BYTES: usize = 64 * 1024;
 
 /// What a receipt may take of memory but for its texts, in units of 32 bytes: 64 KiB, several times what an agent sends. A
 /// page of commands shows a thousand.

@@ -5,7 +5,7 @@ use super::refused::{audit_refused, refuse_revoked};
 use crate::app::{Shared, http};
 use crate::store::bounded;
 use crate::store::identities::Identity;
-use crate::store::reports::{Answer, Incoming};
+use crate::store::reports::{Answer, Incoming, MAX_SUMMARY_BYTES};
 use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -80,5 +80,9 @@ fn read(bytes: &[u8], identity: &Identity) -> Result<Incoming, GatewayError> {
     if let Some(members) = report.as_object_mut() {
         members.remove("components");
     }
-    Ok(Incoming { report: whole, summary: json::canonical(&report), cluster_uid, inventory, revision })
+    let summary = json::canonical(&report);
+    if summary.len() > MAX_SUMMARY_BYTES {
+        return Err(GatewayError::Malformed("longer than 16 KiB, components and inventory not counted"));
+    }
+    Ok(Incoming { report: whole, summary, cluster_uid, inventory, revision })
 }

@@ -55,7 +55,7 @@ pub(crate) async fn issue(
         ("ca.crt", authority.root().pem()),
     ];
     let document = json!({
-        "config": stored(&issued.config),
+        "config": stored(issued.config.clone()),
         "manager_pem": signer.manager_pem(),
         "tls_crt": issued.certificate.certificate_pem,
         "tls_key": issued.certificate.key_pem,

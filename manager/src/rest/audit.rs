@@ -20,7 +20,7 @@ pub(crate) async fn list(
     page: Page,
 ) -> Result<Response, Problem> {
     let entries = app.store.audit(operator.tenant(), page.after(), page.rows()).await?;
-    let document = page.document("entries", entries, |entry| entry.audit_id.clone(), view);
+    let document = page.document("entries", entries, |entry| entry.audit_id.clone(), |entry| view(&entry));
     Ok(answer(StatusCode::OK, &document))
 }
 

@@ -10,14 +10,19 @@ use crate::keys::issue::DEFAULT_MAX_VALIDITY_S;
 use crate::process::clock::{self, now_ms};
 use crate::store::audit::{self, Entry};
 use crate::store::clusters::{self, Cluster};
+use crate::store::reports::MAX_SUMMARY_BYTES;
 use crate::store::{ClusterKey, commit};
 use axum::Extension;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
+use navin_cluster_agent::rules::json;
 use navin_cluster_agent::rules::names::Label;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 /// An agent that was heard within this time is online.
 const ONLINE_MS: u64 = 90_000;
@@ -95,10 +100,10 @@ pub(crate) async fn list(
     let mut shown = Vec::new();
     for cluster in clusters {
         let key = operator.cluster(cluster.cluster_id.clone())?;
-        shown.push((key.cluster_id.clone(), view(&app, &key, &cluster).await?));
+        shown.push(view(&app, &key, cluster).await?);
     }
     // The report grows with the cluster: only where one is asked for.
-    let document = page.document("clusters", shown, |(id, _)| id.clone(), |(_, view)| view.clone());
+    let document = page.document("clusters", shown, |shown| shown.cluster_id.clone(), |shown| shown);
     Ok(answer(StatusCode::OK, &document))
 }
 
@@ -111,44 +116,87 @@ pub(crate) async fn show(
     Ok(answer(StatusCode::OK, &one(&app, &operator.cluster(cluster_id)?).await?))
 }
 
-async fn one(app: &Shared, key: &ClusterKey) -> Result<Value, Problem> {
+async fn one(app: &Shared, key: &ClusterKey) -> Result<Shown, Problem> {
     let cluster = app.store.cluster(key).await?.ok_or_else(Problem::no_cluster)?;
-    let mut shown = view(app, key, &cluster).await?;
-    let report = app.store.report(key).await?.as_deref().map_or(Value::Null, stored);
-    if let Some(members) = shown.as_object_mut() {
-        members.insert("components".to_owned(), report.get("components").cloned().unwrap_or(Value::Null));
-        members.insert("report".to_owned(), report);
-    }
-    Ok(shown)
+    let report = app.store.report(key).await?.and_then(stored);
+    let parts: Option<Parts> = report.as_ref().and_then(|report| serde_json::from_str(report.get()).ok());
+    let components = parts.and_then(|parts| parts.components);
+    Ok(Shown { last: Some(Last { components, report }), ..view(app, key, cluster).await? })
+}
+
+/// What is shown of a report by itself.
+#[derive(Deserialize)]
+struct Parts {
+    components: Option<Box<RawValue>>,
+}
+
+/// A cluster as the API shows it.
+#[derive(Serialize)]
+struct Shown {
+    cluster_id: String,
+    namespace: String,
+    created_at: String,
+    agent: Agent,
+    cluster_uid: Option<String>,
+    kubernetes: Option<Box<RawValue>>,
+    identity_id: Option<String>,
+    certificate_not_after: Option<String>,
+    commands: BTreeMap<String, i64>,
+    /// Not in lists.
+    #[serde(flatten)]
+    last: Option<Last>,
+}
+
+/// What is known of a cluster's agent.
+#[derive(Serialize)]
+struct Agent {
+    online: bool,
+    last_contact_at: Option<String>,
+    leader: Option<String>,
+    last_report_at: Option<String>,
+    version: Option<String>,
+}
+
+/// What grows with the cluster.
+#[derive(Serialize)]
+struct Last {
+    components: Option<Box<RawValue>>,
+    report: Option<Box<RawValue>>,
 }
 
 /// A cluster without what grows with it.
-async fn view(app: &Shared, key: &ClusterKey, cluster: &Cluster) -> Result<Value, Problem> {
-    let mut counts: Map<String, Value> =
-        STATUSES.iter().map(|status| ((*status).to_owned(), json!(0))).collect();
+async fn view(app: &Shared, key: &ClusterKey, cluster: Cluster) -> Result<Shown, Problem> {
+    let mut commands: BTreeMap<String, i64> = STATUSES.map(|status| (status.to_owned(), 0)).into();
     for count in app.store.command_counts(key).await? {
-        counts.insert(count.status, json!(count.count));
+        commands.insert(count.status, count.count);
     }
-    let summary = cluster.summary.as_deref().map_or(Value::Null, stored);
+    let summary = summary(&cluster);
     // What an agent wrote is shown where it has the form that the API promises.
-    let text = |name: &str| summary.get(name).filter(|value| value.is_string());
-    Ok(json!({
-        "cluster_id": cluster.cluster_id,
-        "namespace": cluster.namespace,
-        "created_at": clock::text(cluster.created_at),
-        "agent": {
-            "online": is_online(cluster.contact_at),
-            "last_contact_at": cluster.contact_at.map(clock::text),
-            "leader": text("replica"),
-            "last_report_at": cluster.report_at.map(clock::text),
-            "version": text("agent_version"),
+    let text = |name: &str| summary.get(name).and_then(Value::as_str).map(str::to_owned);
+    Ok(Shown {
+        agent: Agent {
+            online: is_online(cluster.contact_at),
+            last_contact_at: cluster.contact_at.map(clock::text),
+            leader: text("replica"),
+            last_report_at: cluster.report_at.map(clock::text),
+            version: text("agent_version"),
         },
-        "cluster_uid": cluster.cluster_uid,
-        "kubernetes": cluster.kubernetes.as_deref().map(stored),
-        "identity_id": cluster.identity_id,
-        "certificate_not_after": cluster.identity_not_after.map(clock::text),
-        "commands": counts,
-    }))
+        cluster_id: cluster.cluster_id,
+        namespace: cluster.namespace,
+        created_at: clock::text(cluster.created_at),
+        cluster_uid: cluster.cluster_uid,
+        kubernetes: cluster.kubernetes.and_then(stored),
+        identity_id: cluster.identity_id,
+        certificate_not_after: cluster.identity_not_after.map(clock::text),
+        commands,
+        last: None,
+    })
+}
+
+/// The last report in short; null where there is none, or none of the length that is taken.
+pub(super) fn summary(cluster: &Cluster) -> Value {
+    let text = cluster.summary.as_deref().unwrap_or_default();
+    json::parse_foreign(text.as_bytes(), MAX_SUMMARY_BYTES).unwrap_or(Value::Null)
 }
 
 /// Whether an agent that was last heard then is online.

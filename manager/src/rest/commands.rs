@@ -15,7 +15,9 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
 use std::sync::Arc;
 use uuid::Uuid;
 
@@ -76,43 +78,72 @@ pub(crate) async fn show(
 }
 
 /// A command with its envelope and its receipts.
-async fn one(app: &Shared, cluster: &ClusterKey, command_id: &str) -> Result<Value, Problem> {
+async fn one(app: &Shared, cluster: &ClusterKey, command_id: &str) -> Result<Shown, Problem> {
     let missing = || Problem::not_found("this tenant has no such cluster, or the cluster no such command");
     let command_id = Uuid::try_parse(command_id).map_err(|_| missing())?.to_string();
     let command = app.store.command(cluster, &command_id).await?.ok_or_else(missing)?;
-    let mut shown = view(&command);
-    let envelope = stored(&app.store.envelope(&command.command_id).await?);
-    let receipts: Vec<Value> = app
-        .store
-        .receipts(&command.command_id)
-        .await?
-        .iter()
-        .map(|(at, body)| json!({ "received_at": clock::text(*at), "receipt": stored(body) }))
-        .collect();
-    if let Some(members) = shown.as_object_mut() {
-        members.insert("envelope".to_owned(), envelope);
-        members.insert("receipts".to_owned(), Value::Array(receipts));
-    }
-    Ok(shown)
+    let envelope = app.store.envelope(&command_id).await?;
+    let receipts = app.store.receipts(&command_id).await?;
+    let received = |(at, body)| Received { received_at: clock::text(at), receipt: stored(body) };
+    Ok(Shown {
+        envelope: stored(envelope),
+        receipts: Some(receipts.into_iter().map(received).collect()),
+        ..view(command)
+    })
 }
 
-fn view(command: &Command) -> Value {
-    json!({
-        "command_id": command.command_id,
-        "sequence": command.sequence,
-        "nonce": command.nonce,
-        "operation": command.operation,
-        "name": command.name,
-        "status": command.status(),
-        "created_at": clock::text(command.created_at),
-        "created_by": command.created_by,
-        "not_before": clock::text(command.not_before),
-        "not_after": clock::text(command.not_after),
-        "deliveries": command.deliveries,
-        "delivered_at": command.delivered_at.map(clock::text),
-        "receipt": command.receipt.as_deref().map(stored),
-        "receipt_recorded": command.receipt_recorded == 1,
-        "receipt_at": command.receipt_at.map(clock::text),
-        "receipt_count": command.receipts,
-    })
+/// A command as the API shows it.
+#[derive(Serialize)]
+struct Shown {
+    command_id: String,
+    sequence: i64,
+    nonce: String,
+    operation: String,
+    name: Option<String>,
+    status: String,
+    created_at: String,
+    created_by: String,
+    not_before: String,
+    not_after: String,
+    deliveries: i64,
+    delivered_at: Option<String>,
+    receipt: Option<Box<RawValue>>,
+    receipt_recorded: bool,
+    receipt_at: Option<String>,
+    receipt_count: i64,
+    /// Not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    envelope: Option<Box<RawValue>>,
+    /// Not in lists.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    receipts: Option<Vec<Received>>,
+}
+
+#[derive(Serialize)]
+struct Received {
+    received_at: String,
+    receipt: Option<Box<RawValue>>,
+}
+
+fn view(command: Command) -> Shown {
+    Shown {
+        command_id: command.command_id,
+        sequence: command.sequence,
+        nonce: command.nonce,
+        operation: command.operation,
+        name: command.name,
+        status: command.status,
+        created_at: clock::text(command.created_at),
+        created_by: command.created_by,
+        not_before: clock::text(command.not_before),
+        not_after: clock::text(command.not_after),
+        deliveries: command.deliveries,
+        delivered_at: command.delivered_at.map(clock::text),
+        receipt: command.receipt.and_then(stored),
+        receipt_recorded: command.receipt_recorded == 1,
+        receipt_at: command.receipt_at.map(clock::text),
+        receipt_count: command.receipts,
+        envelope: None,
+        receipts: None,
+    }
 }

@@ -1,8 +1,7 @@
 //! `/metrics`: what the tenant's agents report, as Prometheus reads it (text format 0.0.4).
 
-use super::call::stored;
 use super::caller::Operator;
-use super::clusters::is_online;
+use super::clusters::{is_online, summary};
 use super::problem::Problem;
 use crate::app::{Shared, http};
 use crate::process::clock::{SECOND_MS, now_ms};
@@ -71,7 +70,7 @@ pub(crate) async fn show(
         if let Some(ends) = cluster.identity_not_after {
             samples.add("navin_certificate_days_left", id, None, seconds(ends.saturating_sub(now)) / DAY_S);
         }
-        reported(&mut samples, id, &cluster.summary.as_deref().map_or(Value::Null, stored));
+        reported(&mut samples, id, &summary(&cluster));
     }
     for count in app.store.commands_by_status(operator.tenant()).await? {
         samples.add(

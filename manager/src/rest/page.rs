@@ -6,8 +6,8 @@ use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Entries of one page where nothing is asked for.
 const DEFAULT_LIMIT: i64 = 100;
@@ -65,19 +65,34 @@ impl Page {
     }
 
     /// The page as a document: the rows as `view` shows them, and how to go on behind the last.
-    pub(super) fn document<R>(
+    pub(super) fn document<R, V>(
         &self,
-        name: &str,
+        name: &'static str,
         mut rows: Vec<R>,
         key: impl Fn(&R) -> String,
-        view: impl Fn(&R) -> Value,
-    ) -> Value {
+        view: impl Fn(R) -> V,
+    ) -> Document<V> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
         let more = rows.len() > limit;
         rows.truncate(limit);
         let next = rows.last().filter(|_| more).map(|row| URL_SAFE_NO_PAD.encode(key(row)));
-        let shown: Vec<Value> = rows.iter().map(view).collect();
-        json!({ name: shown, "continue": next })
+        Document { name, shown: rows.into_iter().map(view).collect(), next }
+    }
+}
+
+/// One page of a list.
+pub(super) struct Document<V> {
+    name: &'static str,
+    shown: Vec<V>,
+    next: Option<String>,
+}
+
+impl<V: Serialize> Serialize for Document<V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut members = serializer.serialize_map(Some(2))?;
+        members.serialize_entry(self.name, &self.shown)?;
+        members.serialize_entry("continue", &self.next)?;
+        members.end()
     }
 }
 

@@ -51,15 +51,6 @@ pub(crate) struct Placement {
     pub(crate) gateway_url: Option<String>,
 }
 
-/// How many commands of a cluster have a status.
-#[derive(Debug, FromRow)]
-pub(crate) struct Count {
-    /// The status.
-    pub(crate) status: String,
-    /// How many.
-    pub(crate) count: i64,
-}
-
 /// Registers a cluster; false where it is there already.
 pub(crate) async fn insert(
     change: &mut Change,
@@ -172,22 +163,5 @@ impl Store {
             .fetch_optional(&self.pool)
             .await?
             .is_some())
-    }
-
-    /// How many commands of a cluster have which status.
-    pub(crate) async fn command_counts(&self, key: &ClusterKey) -> Result<Vec<Count>, StoreError> {
-        Ok(sqlx::query_as(
-            "SELECT status, count(*) AS count FROM (
-                 SELECT CASE WHEN receipt_status IS NOT NULL THEN receipt_status
-                             WHEN not_after < $3 THEN 'expired'
-                             WHEN deliveries > 0 THEN 'delivered' ELSE 'queued' END AS status
-                 FROM commands WHERE tenant_id = $1 AND cluster_id = $2) AS shown
-             GROUP BY status",
-        )
-        .bind(&key.tenant_id)
-        .bind(&key.cluster_id)
-        .bind(now_ms())
-        .fetch_all(&self.pool)
-        .await?)
     }
 }

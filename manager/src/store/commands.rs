@@ -58,8 +58,8 @@ pub(crate) struct Command {
     pub(crate) deliveries: i64,
     /// The receipt that is shown.
     pub(crate) receipt: Option<String>,
-    /// Its status.
-    pub(crate) receipt_status: Option<String>,
+    /// The status that is shown.
+    pub(crate) status: String,
     /// Whether that is the recorded outcome.
     pub(crate) receipt_recorded: i64,
     /// When it came.
@@ -68,16 +68,36 @@ pub(crate) struct Command {
     pub(crate) receipts: i64,
 }
 
-impl Command {
-    /// The status that is shown. `expired` is ours: a recorded receipt may still replace it.
-    pub(crate) fn status(&self) -> &str {
-        match &self.receipt_status {
-            Some(status) => status,
-            None if self.not_after < now_ms() => "expired",
-            None if self.deliveries > 0 => "delivered",
-            None => "queued",
-        }
-    }
+/// The status of a command at the moment that is bound first. `expired` is ours: a recorded receipt may still replace it.
+macro_rules! status {
+    () => {
+        "CASE WHEN receipt_status IS NOT NULL THEN receipt_status WHEN not_after < $1 THEN 'expired'
+              WHEN deliveries > 0 THEN 'delivered' ELSE 'queued' END AS status"
+    };
+}
+
+/// Selects what is shown of the commands that are these.
+macro_rules! shown {
+    ($these:literal) => {
+        concat!(
+            "SELECT command_id, sequence, nonce, operation, name, created_at, created_by, not_before, not_after,
+                    delivered_at, deliveries, receipt, receipt_recorded, receipt_at, receipts, ",
+            status!(),
+            " FROM commands WHERE ",
+            $these
+        )
+    };
+}
+
+/// How many commands of a cluster have a status.
+#[derive(Debug, FromRow)]
+pub(crate) struct Count {
+    /// The cluster.
+    pub(crate) cluster_id: String,
+    /// The status.
+    pub(crate) status: String,
+    /// How many.
+    pub(crate) count: i64,
 }
 
 /// Queues a command, and takes its sequence.
@@ -123,11 +143,11 @@ impl Store {
         limit: i64,
     ) -> Result<Vec<Command>, StoreError> {
         Ok(sqlx::query_as(
-            "SELECT command_id, sequence, nonce, operation, name, created_at, created_by, not_before, not_after,
-                    delivered_at, deliveries, receipt, receipt_status, receipt_recorded, receipt_at, receipts
-             FROM commands WHERE tenant_id = $1 AND cluster_id = $2 AND ($3 IS NULL OR sequence < $3)
-             ORDER BY sequence DESC LIMIT $4",
+            shown!(
+                "tenant_id = $2 AND cluster_id = $3 AND ($4 IS NULL OR sequence < $4) ORDER BY sequence DESC LIMIT $5"
+            ),
         )
+        .bind(now_ms())
         .bind(&key.tenant_id)
         .bind(&key.cluster_id)
         .bind(before)
@@ -142,16 +162,13 @@ impl Store {
         key: &ClusterKey,
         command_id: &str,
     ) -> Result<Option<Command>, StoreError> {
-        Ok(sqlx::query_as(
-            "SELECT command_id, sequence, nonce, operation, name, created_at, created_by, not_before, not_after,
-                    delivered_at, deliveries, receipt, receipt_status, receipt_recorded, receipt_at, receipts
-             FROM commands WHERE tenant_id = $1 AND cluster_id = $2 AND command_id = $3",
-        )
-        .bind(&key.tenant_id)
-        .bind(&key.cluster_id)
-        .bind(command_id)
-        .fetch_optional(&self.pool)
-        .await?)
+        Ok(sqlx::query_as(shown!("tenant_id = $2 AND cluster_id = $3 AND command_id = $4"))
+            .bind(now_ms())
+            .bind(&key.tenant_id)
+            .bind(&key.cluster_id)
+            .bind(command_id)
+            .fetch_optional(&self.pool)
+            .await?)
     }
 
     /// The envelope of a command, as it is delivered.
@@ -160,5 +177,32 @@ impl Store {
             .bind(command_id)
             .fetch_one(&self.pool)
             .await?)
+    }
+
+    /// How many commands of a cluster have which status.
+    pub(crate) async fn command_counts(&self, key: &ClusterKey) -> Result<Vec<Count>, StoreError> {
+        Ok(sqlx::query_as(concat!(
+            "SELECT cluster_id, status, count(*) AS count FROM (SELECT cluster_id, ",
+            status!(),
+            " FROM commands WHERE tenant_id = $2 AND cluster_id = $3) AS shown GROUP BY cluster_id, status"
+        ))
+        .bind(now_ms())
+        .bind(&key.tenant_id)
+        .bind(&key.cluster_id)
+        .fetch_all(&self.pool)
+        .await?)
+    }
+
+    /// How many commands of which cluster of a tenant have which status.
+    pub(crate) async fn commands_by_status(&self, tenant_id: &str) -> Result<Vec<Count>, StoreError> {
+        Ok(sqlx::query_as(concat!(
+            "SELECT cluster_id, status, count(*) AS count FROM (SELECT cluster_id, ",
+            status!(),
+            " FROM commands WHERE tenant_id = $2) AS shown GROUP BY cluster_id, status"
+        ))
+        .bind(now_ms())
+        .bind(tenant_id)
+        .fetch_all(&self.pool)
+        .await?)
     }
 }

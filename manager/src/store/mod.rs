@@ -22,7 +22,6 @@ mod gateways;
 pub(crate) mod identities;
 mod key;
 pub(crate) mod life;
-pub(crate) mod metrics;
 pub(crate) mod postgres;
 pub(crate) mod receipts;
 pub(crate) mod reports;

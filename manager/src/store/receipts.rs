@@ -51,6 +51,15 @@ pub(crate) enum Taken {
     Revoked,
 }
 
+/// How many receipts came for the commands of one cluster.
+#[derive(Debug, FromRow)]
+pub(crate) struct Received {
+    /// The cluster.
+    pub(crate) cluster_id: String,
+    /// How many.
+    pub(crate) count: i64,
+}
+
 #[derive(FromRow)]
 struct Answered {
     tenant_id: String,
@@ -102,6 +111,17 @@ impl Store {
             .bind(command_id)
             .fetch_all(&self.pool)
             .await?)
+    }
+
+    /// How many receipts came for the commands of which cluster.
+    pub(crate) async fn receipts_by_cluster(&self, tenant_id: &str) -> Result<Vec<Received>, StoreError> {
+        Ok(sqlx::query_as(
+            "SELECT cluster_id, CAST(sum(receipts) AS BIGINT) AS count FROM commands
+             WHERE tenant_id = $1 GROUP BY cluster_id",
+        )
+        .bind(tenant_id)
+        .fetch_all(&self.pool)
+        .await?)
     }
 }
 

@@ -9,6 +9,9 @@ use super::key::ClusterKey;
 use crate::process::clock::now_ms;
 use sqlx::FromRow;
 
+/// Longest summary, in bytes: many times what an agent's report is without its components.
+pub(crate) const MAX_SUMMARY_BYTES: usize = 16 * 1024;
+
 /// A report that came, checked for its form.
 #[derive(Debug)]
 pub(crate) struct Incoming {

@@ -87,6 +87,8 @@ fn a_receipt_for_another_clusters_command_is_refused_and_audited() {
     let mut heavy = honest.clone();
     heavy["result"] = json!(vec![json!({ "": 0 }); 1_000]);
     prod.receipt(&heavy).expect(400);
+    heavy["result"] = json!("x".repeat(64 * 1024));
+    prod.receipt(&heavy).expect(413);
     assert_eq!(prod.receipt(&honest).expect(200), json!({ "recorded": true }));
 }
 
@@ -125,4 +127,8 @@ fn the_gateway_asks_for_an_inventory_that_it_does_not_have() {
     assert!(heavy["error"].is_string(), "2 MB, and 150 MB in memory: {heavy}");
     report["inventory"] = json!("x".repeat(8 * 1024 * 1024));
     agent.report(&report).expect(413);
+    report["inventory"] = json!({});
+    report["replica"] = json!("x".repeat(16 * 1024));
+    let long = agent.report(&report).expect(400);
+    assert!(long["message"].as_str().is_some_and(|message| message.contains("16 KiB")), "{long}");
 }
