@@ -3,7 +3,7 @@
 //!
 //! For the report alone: nothing that is written to the cluster rests on it. Of what no command names nothing is kept.
 
-use crate::kube::watch::{Listed, Sighting, Status};
+use crate::kube::watch::{Listed, STATUSES_BYTES, Sighting, Status};
 use crate::rules::json::{parse_foreign, weight};
 use crate::rules::link::Link;
 use crate::rules::messages::{self, Receipt};
@@ -187,9 +187,11 @@ impl Board {
     pub fn seen(&self, sighting: Sighting, status: Status) {
         let name = sighting.name.clone();
         let wanted = self.wants(&name);
-        let found = Live::from((sighting, status));
         let mut live = self.live();
         let Some(live_now) = live.as_mut().filter(|_| wanted) else { return };
+        let others = live_now.iter().filter(|(other, _)| **other != name);
+        let left = others.map(|(_, live)| live.status.bytes()).fold(STATUSES_BYTES, usize::saturating_sub);
+        let found = Live::from((sighting, status.within(left)));
         let before = live_now.insert(name.clone(), found);
         let differs = before.map(|before| before.status) != live_now.get(&name).map(|now| now.status.clone());
         drop(live);

@@ -15,6 +15,7 @@ use crate::kube::{Kube, KubeError, Object};
 use crate::leadership::Permit;
 use crate::rules::election::{Action, Candidate, Hold, LeaseRecord, Observer, Tenure, micro_time, third};
 use crate::rules::said::Said;
+use crate::say::say;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 use std::time::Duration;
@@ -217,8 +218,7 @@ impl Elector {
     }
 
     fn say(&mut self, level: log::Level, text: &str) {
-        let news = self.said.is_news(text, self.clock.monotonic());
-        log::log!(if news { level } else { log::Level::Debug }, "{text}");
+        say(&mut self.said, self.clock.monotonic(), level, text, &text);
     }
 
     fn won(&mut self, sent: Duration, transitions: u32, time: String, lease: Object, first_start: bool) {

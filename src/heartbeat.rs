@@ -10,6 +10,7 @@ use crate::http::{Http, HttpError, Request, Response};
 use crate::leadership::Permit;
 use crate::rules::health::{HEALTH_NAME, Health, Heard, MAX_HEALTH_BYTES, WRITE_EVERY, may_wait};
 use crate::rules::said::Said;
+use crate::say::say;
 use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use std::io::{self, Read};
@@ -148,8 +149,7 @@ impl Heart {
                 Ok(()) => trouble.over(),
                 Err(error) => {
                     let text = format!("heartbeat not written folder={:?} error={error:?}", self.dir);
-                    let news = trouble.is_news(&text, self.clock.monotonic());
-                    log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
+                    say(&mut trouble, self.clock.monotonic(), log::Level::Warn, &text, &text);
                 }
             }
             if self.permit.await_closing(WRITE_EVERY) {

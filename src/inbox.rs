@@ -20,6 +20,7 @@ use crate::event::{Event, Ticket};
 use crate::folder::{Entry, Folder};
 use crate::leadership::Permit;
 use crate::rules::said::Said;
+use crate::say::say;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -218,9 +219,8 @@ impl Inbox {
         let entries = match self.folder.list(MOST) {
             Ok(entries) => entries,
             Err(error) => {
-                if self.said.is_news("inbox not readable", now) {
-                    log::warn!("inbox not readable error={:?}", error.to_string());
-                }
+                let line = format!("inbox not readable error={:?}", error.to_string());
+                say(&mut self.said, now, log::Level::Warn, "inbox not readable", &line);
                 // It says nothing about the files: what is under way may be answered yet.
                 return;
             }
@@ -232,8 +232,9 @@ impl Inbox {
             for name in gone.collect::<Vec<_>>() {
                 self.forget(&name);
             }
-        } else if self.said.is_news("inbox full", now) {
-            log::warn!("inbox full: {MOST} files wait, others are left until these are answered");
+        } else {
+            let line = format!("inbox full: {MOST} files wait, others are left until these are answered");
+            say(&mut self.said, now, log::Level::Warn, "inbox full", &line);
         }
         for entry in entries {
             self.seen(entry);

@@ -31,6 +31,7 @@ use crate::rules::pace::Pace;
 use crate::rules::said::Said;
 use crate::rules::upkeep::Glimpse;
 use crate::rules::verdict::Trust;
+use crate::say::say;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -147,11 +148,7 @@ impl Leader {
 
     /// Logs what is wrong, once a minute.
     fn warn(&mut self, what: &str) {
-        if self.said.is_news(what, self.world.clock.monotonic()) {
-            log::warn!("{what}");
-        } else {
-            log::debug!("{what}");
-        }
+        say(&mut self.said, self.world.clock.monotonic(), log::Level::Warn, what, &what);
     }
 
     /// Takes in one event; everything that follows from it happens in [`Leader::work`].

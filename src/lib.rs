@@ -1,7 +1,7 @@
 //! The Navin cluster agent, in reading order.
 //!
 //! 1. [`rules`]: decisions. No I/O, no clock, no thread, no log.
-//! 2. The seam to the world: [`http`], [`clock`], [`files`], the private `token`; `threads`, and
+//! 2. The seam to the world: [`http`], [`clock`], [`files`], [`say`](mod@say), the private `token`; `threads`, and
 //!    [`heartbeat`], by which one is heard there.
 //! 3. [`kube`] and [`gateway`]: the only rooms that know the paths of their peers.
 //! 4. [`leadership`] and [`elector`]: who may act, and until when.
@@ -49,6 +49,7 @@ pub mod poll;
 pub mod reporter;
 pub mod rotation;
 pub mod rules;
+pub mod say;
 pub mod threads;
 mod token;
 pub mod watch;

@@ -12,6 +12,8 @@ use crate::event::Event;
 use crate::gateway::{Gateway, GatewayError};
 use crate::rules::backoff::Backoff;
 use crate::rules::messages::{Reason, Receipt};
+use crate::rules::said::Said;
+use crate::say::say;
 use crate::threads::{LONGEST_WAIT, Shared};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,6 +22,8 @@ use std::time::Duration;
 
 /// Most receipts that left no trace in the state and wait to be sent.
 const UNRECORDED_MOST: usize = 1_000;
+/// Fewer than this, and that one is not told is said anew.
+const ROOM_AGAIN: usize = UNRECORDED_MOST / 2;
 /// Pause after an answer that says that the receipt itself is at fault.
 const HOURLY: Duration = Duration::from_hours(1);
 
@@ -36,6 +40,8 @@ struct Pending {
 struct Inner {
     pending: VecDeque<Pending>,
     last_id: u64,
+    /// Some were not told, which was said, since there was room last.
+    dropped: bool,
 }
 
 /// The queue between the leader and the thread that sends.
@@ -49,9 +55,15 @@ impl Queue {
         let unrecorded = inner.pending.iter().filter(|p| !p.receipt.recorded).count();
         if !receipt.recorded && unrecorded >= UNRECORDED_MOST {
             let (command, reason) = (receipt.command(), receipt.reason.map_or("", Reason::as_str));
-            log::warn!("refusal not told command={command} reason={reason:?}: {unrecorded} wait already");
+            let again = std::mem::replace(&mut inner.dropped, true);
+            let level = if again { log::Level::Debug } else { log::Level::Warn };
+            log::log!(
+                level,
+                "refusal not told command={command} reason={reason:?}: {unrecorded} wait already"
+            );
             return;
         }
+        inner.dropped &= unrecorded >= ROOM_AGAIN;
         inner.last_id = inner.last_id.wrapping_add(1);
         let id = inner.last_id;
         inner.pending.push_back(Pending {
@@ -126,6 +138,7 @@ pub struct Outbox {
     /// The gateway as a whole is not asked before this time.
     not_before: Duration,
     backoff: Backoff,
+    said: Said,
 }
 
 impl Outbox {
@@ -137,7 +150,8 @@ impl Outbox {
         clock: Arc<dyn Clock>,
         leader: SyncSender<Event>,
     ) -> Self {
-        Self { queue, gateway, clock, leader, not_before: Duration::ZERO, backoff: Backoff::default() }
+        let (not_before, backoff, said) = (Duration::ZERO, Backoff::default(), Said::default());
+        Self { queue, gateway, clock, leader, not_before, backoff, said }
     }
 
     /// The thread: sends for ever. The simulation's is in `tests/sim/src/loops.rs`.
@@ -173,11 +187,15 @@ impl Outbox {
                 self.acknowledged(id, receipt);
             }
             Err(GatewayError::Status { status, code, .. }) if is_final(status, &code) => {
-                log::warn!("receipt dropped command={} status={status} code={code:?}", receipt.command());
+                let line =
+                    format!("receipt dropped command={} status={status} code={code:?}", receipt.command());
+                say(&mut self.said, self.clock.monotonic(), log::Level::Warn, &line, &line);
                 self.acknowledged(id, receipt);
             }
             Err(GatewayError::Status { status: 400 | 413 | 422, code, .. }) => {
-                log::warn!("receipt refused command={} code={code:?}: tried hourly", receipt.command());
+                let line =
+                    format!("receipt refused command={} code={code:?}: tried hourly", receipt.command());
+                say(&mut self.said, self.clock.monotonic(), log::Level::Warn, &line, &line);
                 self.queue.postpone(id, |_| HOURLY, self.clock.monotonic());
             }
             Err(error) => {

@@ -8,6 +8,7 @@ use crate::identity::Current;
 use crate::leadership::Permit;
 use crate::rules::backoff::Backoff;
 use crate::rules::said::Said;
+use crate::say::say;
 use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -101,8 +102,7 @@ impl Poller {
             }
             Err(error) => {
                 let text = format!("poll failed error={:?}", error.to_string());
-                let news = self.said.is_news(&text, self.clock.monotonic());
-                log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{text}");
+                say(&mut self.said, self.clock.monotonic(), log::Level::Warn, &text, &text);
                 if let Some(told) = error.retry_after(self.clock.wall()) {
                     self.backoff.reset();
                     return Polled::Pause(told);

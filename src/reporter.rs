@@ -15,6 +15,7 @@ use crate::rules::names::{format_time, hex};
 use crate::rules::report::{Carrier, Inventory, LIMIT as REPORT_LIMIT};
 use crate::rules::said::Said;
 use crate::rules::state::State;
+use crate::say::say;
 use crate::threads::LONGEST_WAIT;
 use jiff::Timestamp;
 use ring::digest::{Context, SHA256};
@@ -136,7 +137,7 @@ impl Reporter {
             Some(_) | None => {
                 // Before the new one is read: there is room for one.
                 self.progress.inventory = None;
-                let inventory = inventory::read(&self.kube);
+                let inventory = inventory::read(&self.kube, &*self.clock);
                 let revision = revision(&inventory);
                 let until = now.saturating_add(self.identity.get().config.report_interval());
                 self.progress.inventory = Some((inventory.clone(), revision.clone(), until));
@@ -157,8 +158,9 @@ impl Reporter {
             }
             Err(error) => {
                 let text = error.to_string();
-                if is_refused(&error) && self.progress.said.is_news(&text, self.clock.monotonic()) {
-                    log::warn!("report refused error={text:?}: tried again");
+                if is_refused(&error) {
+                    let line = format!("report refused error={text:?}: tried again");
+                    say(&mut self.progress.said, self.clock.monotonic(), log::Level::Warn, &text, &line);
                 } else {
                     log::debug!("report kept error={text:?}");
                 }

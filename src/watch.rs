@@ -9,6 +9,7 @@ use crate::kube::Kube;
 use crate::kube::watch::{self, Change, Failure, SILENCE};
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::said::Said;
+use crate::say::say;
 use crate::threads::LONGEST_WAIT;
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -118,9 +119,8 @@ impl Watcher {
             // A server that ends every watch at once is not asked again at once.
             Ok(()) => SHORT.saturating_sub(if watching { took } else { SHORT }),
             Err(Failure { why, retry_after: told }) => {
-                let news = self.progress.said.is_news(&why, self.clock.monotonic());
-                let level = if news { log::Level::Warn } else { log::Level::Debug };
-                log::log!(level, "components not watched error={why:?}");
+                let line = format!("components not watched error={why:?}");
+                say(&mut self.progress.said, self.clock.monotonic(), log::Level::Warn, &why, &line);
                 self.progress.broken = Some(part);
                 let told = retry_after(told.as_deref(), self.clock.wall());
                 told.unwrap_or_else(|| self.progress.backoff.next(self.clock.random()))
@@ -130,7 +130,7 @@ impl Watcher {
 
     fn list(&mut self, now: Duration) -> Result<(), Failure> {
         self.progress.listed = Some(now);
-        let all = watch::list(&self.kube, |name| self.board.wants(name));
+        let all = watch::list(&self.kube, &*self.clock, |name| self.board.wants(name));
         let (components, version) = all.inspect_err(|_| self.board.unlisted())?;
         let sightings = components.iter().map(|(sighting, _)| sighting.clone()).collect();
         self.board.listed(components);

@@ -1,6 +1,7 @@
 //! What is kept of what the watch sees.
 
 use super::*;
+use crate::clock::HandClock;
 use crate::http::{Http, HttpError, Request, Response};
 use crate::kube::{Kube, watch};
 use crate::rules::messages::Source;
@@ -38,7 +39,7 @@ fn of_a_component_that_no_command_names_nothing_is_kept() {
     let board = Board::default();
     board.lead(Timestamp::UNIX_EPOCH, Duration::ZERO, Arc::new(state()));
     let kube = Kube::new(Arc::new(Api), "navin-platform", Duration::from_secs(5));
-    let (all, _) = watch::list(&kube, |name| board.wants(name)).unwrap();
+    let (all, _) = watch::list(&kube, &HandClock::default(), |name| board.wants(name)).unwrap();
     let seen: Vec<_> = all.iter().map(|(sighting, _)| &*sighting.name).collect();
     assert_eq!(seen, ["begun", "kept"], "nor is the leader told of it");
     let foreign = Sighting { name: "foreign".into(), ..all[0].0.clone() };

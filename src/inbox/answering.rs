@@ -3,6 +3,7 @@
 use super::{AGAIN, File, Inbox, REWRITE, Reply, Stage};
 use crate::event::Ticket;
 use crate::rules::inbox::receipt_name;
+use crate::say::say;
 use std::time::Duration;
 
 /// When a file whose command is being executed is looked at again, should the end have been missed.
@@ -56,9 +57,9 @@ impl Inbox {
                     self.files.remove(&name);
                 }
                 Err(error) => {
-                    if self.said.is_news("inbox answer not written", now) {
-                        log::warn!("inbox answer not written file={receipt:?} error={:?}", error.to_string());
-                    }
+                    let line =
+                        format!("inbox answer not written file={receipt:?} error={:?}", error.to_string());
+                    say(&mut self.said, now, log::Level::Warn, "inbox answer not written", &line);
                     if let Some(file) = self.files.get_mut(&name) {
                         file.due = now.saturating_add(REWRITE);
                     }

@@ -2,6 +2,7 @@
 
 use super::{Inbox, REWRITE};
 use crate::rules::inbox::{STATUS_EVERY, STATUS_NAME, Status, pod_of};
+use crate::say::say;
 use std::time::Duration;
 
 impl Inbox {
@@ -23,9 +24,8 @@ impl Inbox {
                 self.status_at = now.saturating_add(STATUS_EVERY);
             }
             Err(error) => {
-                if self.said.is_news("inbox not writable", now) {
-                    log::warn!("inbox not writable error={:?}", error.to_string());
-                }
+                let line = format!("inbox not writable error={:?}", error.to_string());
+                say(&mut self.said, now, log::Level::Warn, "inbox not writable", &line);
                 self.status = shown;
                 self.status_at = now.saturating_add(REWRITE);
             }

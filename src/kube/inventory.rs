@@ -3,9 +3,10 @@
 
 mod objects;
 
-use super::list::{self, ListError};
+use super::list::{self, Limits, ListError};
 use super::{Kube, KubeError};
-use crate::rules::report::Inventory;
+use crate::clock::Clock;
+use crate::rules::report::{Inventory, LIMIT};
 use objects::{Crd, IngressClass, Listed, Namespace, Node, StorageClass};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
@@ -22,15 +23,23 @@ pub const KINDS: [(&str, &str, &str, Told); 5] = [
     ("ingress_classes", "networking.k8s.io", "ingressclasses", |object| row::<IngressClass<'_>>(object)),
 ];
 
+/// What all lists together may take while they are held, in bytes; of one, a report's [`LIMIT`].
+const HELD: usize = 2 * LIMIT;
+
 /// Reads everything that the report's `inventory` holds.
 #[must_use]
-pub fn read(kube: &Kube) -> Inventory {
+pub fn read(kube: &Kube, clock: &dyn Clock) -> Inventory {
+    let mut limits = Limits::new(clock, Row::held, LIMIT);
+    let mut left = HELD;
     let mut inventory = Inventory::default();
     inventory.set("version", document(kube, "/version"));
     inventory.set("api_groups", api_groups(kube));
     for (member, group, resource, row) in KINDS {
         let group = if group.is_empty() { "/api".to_owned() } else { format!("/apis/{group}") };
-        let (state, items) = kind(kube, &format!("{group}/v1/{resource}"), row);
+        limits.most = left.min(LIMIT);
+        let (state, items) = kind(kube, &format!("{group}/v1/{resource}"), row, &limits);
+        left = items.iter().map(Row::held).fold(left, usize::saturating_sub);
+        let items = items.into_iter().map(|row| row.text).collect();
         inventory.list(member, state, items);
     }
     inventory
@@ -73,12 +82,12 @@ fn state_of(error: &KubeError) -> &'static str {
 }
 
 /// The state and the objects of a list, sorted by name.
-fn kind(kube: &Kube, path: &str, row: Told) -> (&'static str, Vec<Box<RawValue>>) {
-    match list::all(kube, path, &row) {
+fn kind(kube: &Kube, path: &str, row: Told, limits: &Limits<'_, Row>) -> (&'static str, Vec<Row>) {
+    match list::all(kube, path, &row, limits) {
         Ok(whole) => {
             let mut rows = whole.items;
             rows.sort_by(|one, other| one.name.cmp(&other.name));
-            ("ok", rows.into_iter().map(|row| row.text).collect())
+            ("ok", rows)
         }
         Err(error) => {
             let state = match &error {
@@ -97,6 +106,13 @@ fn kind(kube: &Kube, path: &str, row: Told) -> (&'static str, Vec<Box<RawValue>>
 pub struct Row {
     name: Box<str>,
     text: Box<RawValue>,
+}
+
+impl Row {
+    /// What it takes of memory, in bytes.
+    fn held(&self) -> usize {
+        size_of::<Self>().saturating_add(self.name.len()).saturating_add(self.text.get().len())
+    }
 }
 
 fn row<'a, T: Listed<'a>>(object: &'a [u8]) -> serde_json::Result<Row> {

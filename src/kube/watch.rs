@@ -1,14 +1,16 @@
 //! What the API server tells of the components: all of them once, then each change (Kubernetes API
 //! concepts, "efficient detection of changes"). Nothing here decides; a sighting is a hint to look.
 
-use super::list::{self, ListError};
+use super::list::{self, Limits, ListError};
 use super::stream::{self, Lines};
 use super::{Kube, KubeError, components};
+use crate::clock::Clock;
 use crate::rules::component::CREATED;
 use crate::rules::json::{fault, parse_foreign, weight};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -16,6 +18,8 @@ use std::time::Duration;
 const STATUS_BYTES: usize = 16 * 1024;
 /// Heaviest one that is kept, in units of 32 bytes ([`weight()`]): 64 KiB, some hundred members of objects.
 const STATUS_WEIGHT: usize = 2 * 1024;
+/// What the statuses of all components may take while they are held, in bytes; others are marked as too large.
+pub const STATUSES_BYTES: usize = 16 * 1024 * 1024;
 /// How much longer than the server was told the client waits: then the stream is dead, however quiet.
 pub const SILENCE: Duration = Duration::from_secs(10);
 
@@ -44,6 +48,23 @@ pub enum Status {
     Here(Box<str>),
     /// More than 16 KiB, heavier than 64 KiB in memory, or deeper than we read.
     TooLarge,
+}
+
+impl Status {
+    /// The length of its text, in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Here(text) => text.len(),
+            Self::Absent | Self::TooLarge => 0,
+        }
+    }
+
+    /// Itself, where it fits into what is `left`.
+    #[must_use]
+    pub fn within(self, left: usize) -> Self {
+        if self.bytes() <= left { self } else { Self::TooLarge }
+    }
 }
 
 /// A component of a list, and its status.
@@ -138,12 +159,24 @@ struct Line {
 /// # Errors
 ///
 /// See [`Failure`].
-pub fn list(kube: &Kube, wanted: impl Fn(&str) -> bool) -> Result<(Vec<Listed>, String), Failure> {
+pub fn list(
+    kube: &Kube,
+    clock: &dyn Clock,
+    wanted: impl Fn(&str) -> bool,
+) -> Result<(Vec<Listed>, String), Failure> {
+    let left = Cell::new(STATUSES_BYTES);
     let seen = |object: &[u8]| {
-        let listed = serde_json::from_slice::<Item>(object)?.seen();
-        Ok(wanted(&listed.0.name).then_some(listed))
+        let (sighting, status) = serde_json::from_slice::<Item>(object)?.seen();
+        let is_wanted = wanted(&sighting.name);
+        Ok(is_wanted.then(|| {
+            let status = status.within(left.get());
+            left.set(left.get().saturating_sub(status.bytes()));
+            (sighting, status)
+        }))
     };
-    let whole = list::all(kube, &components::collection(kube), &seen)?;
+    // What is wanted is bounded by the state that names it, its statuses just here.
+    let limits = Limits::new(clock, |_| 0, usize::MAX);
+    let whole = list::all(kube, &components::collection(kube), &seen, &limits)?;
     Ok((whole.items.into_iter().flatten().collect(), whole.resource_version))
 }
 

@@ -10,7 +10,7 @@ use crate::notices::About;
 use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::component::Write;
 use crate::rules::envelope::Verified;
-use crate::rules::execution::{Aim, Ending, Execution, Failure, Step, TimeLimit};
+use crate::rules::execution::{Aim, Before, Ending, Execution, Failure, Step, TimeLimit};
 use crate::rules::messages::{Command, Operation, Reason, Receipt, Source};
 use crate::rules::names::ComponentName;
 use crate::rules::report::Inventory;
@@ -60,8 +60,9 @@ impl Task {
     pub(super) fn new(accepted: Accepted, source: Source, now: Duration, recovered: bool) -> Self {
         let (command, operation) = accepted.into_parts();
         let name = operation.name().cloned();
+        let before = Before::of(&operation, recovered);
         let written =
-            |name, aim| Kind::Component(Box::new(Execution::new(name, aim, command.value(), now, recovered)));
+            |name, aim| Kind::Component(Box::new(Execution::new(name, aim, command.value(), now, before)));
         let kind = match operation {
             Operation::Apply { name, spec } => written(name, Aim::Apply(spec)),
             Operation::Delete { name } => written(name, Aim::Delete),

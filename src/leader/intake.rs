@@ -12,6 +12,7 @@ use crate::rules::link::Link;
 use crate::rules::messages::{Receipt, Source, Stamp};
 use crate::rules::state::State;
 use crate::rules::verdict::{self, Accepted, Refused, Verdict, Why};
+use crate::say::say;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -105,8 +106,7 @@ impl Leader {
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
         for told in batch.refused {
-            let news = self.refused.is_news(&told.digest, now);
-            log::log!(if news { log::Level::Warn } else { log::Level::Debug }, "{}", told.line);
+            say(&mut self.refused, now, log::Level::Warn, &told.digest, &told.line);
             world.notices.warning("CommandRefused", About::Pod, &told.event);
         }
         batch.tasks.iter().for_each(Task::begun);

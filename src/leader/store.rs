@@ -9,6 +9,7 @@ use crate::rules::backoff::{Backoff, retry_after};
 use crate::rules::election::{LeaseRecord, Tenure};
 use crate::rules::said::Said;
 use crate::rules::state::State;
+use crate::say::say;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -159,9 +160,7 @@ pub(super) fn write(
             ) => (error.to_string(), retry_after(error.retry_after(), world.clock.wall())),
         };
         let text = format!("state write repeated: error={trouble:?}");
-        let level =
-            if said.is_news(&text, world.clock.monotonic()) { log::Level::Warn } else { log::Level::Debug };
-        log::log!(level, "{text}");
+        say(&mut said, world.clock.monotonic(), log::Level::Warn, &text, &text);
         let own = backoff.next(world.clock.random()).min(LONGEST_PAUSE);
         rest(world, tenure, told.unwrap_or(own))?;
     }

@@ -19,7 +19,7 @@ mod limit;
 #[cfg(test)]
 mod tests;
 
-pub use aim::Aim;
+pub use aim::{Aim, Before};
 use deleting::held;
 pub use limit::{Failure, TimeLimit};
 
@@ -110,12 +110,13 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Begins at `began` (monotonic); `recovered` where a former leader may have begun it before us.
+    /// Begins at `began` (monotonic).
     #[must_use]
-    pub fn new(name: ComponentName, aim: Aim, command: &Command, began: Duration, recovered: bool) -> Self {
+    pub fn new(name: ComponentName, aim: Aim, command: &Command, began: Duration, before: Before) -> Self {
+        let recovered = before != Before::Nothing;
         Self {
             name,
-            lost_create: recovered && aim.may_create(),
+            lost_create: before == Before::MayHaveCreated,
             aim,
             author: Author::of(command),
             limit: TimeLimit::new(command, began, recovered),

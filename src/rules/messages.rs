@@ -164,6 +164,15 @@ impl Operation {
         }
     }
 
+    /// Whether a write of it may create the component: one without an answer may land late, and leaves a mark.
+    #[must_use]
+    pub fn may_create(&self) -> bool {
+        match self {
+            Self::Apply { .. } => true,
+            Self::Delete { .. } | Self::InventoryReport => false,
+        }
+    }
+
     /// Whether it brings a spec, which is kept once it has succeeded.
     #[must_use]
     pub fn brings_spec(&self) -> bool {

@@ -77,6 +77,7 @@ struct Asks {
     /// The component that it writes.
     name: Option<ComponentName>,
     brings_spec: bool,
+    may_create: bool,
     /// What its arguments take of memory, in units of 32 bytes.
     weight: usize,
 }

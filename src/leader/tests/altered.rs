@@ -69,3 +69,19 @@ fn what_is_desired_is_the_command_of_its_sequence_and_no_older_one() {
         assert_eq!(bench.standing(), restored, "{sequence}");
     }
 }
+
+#[test]
+fn a_mark_that_was_written_into_the_state_removes_nothing_of_a_component_whose_command_stands_there() {
+    for sequence in [0, 1] {
+        let mut bench = Bench::applied(1);
+        assert_eq!(bench.standing(), ["/a"]);
+        bench.begin_anew(|state| {
+            let mark =
+                json!({ "sequence": 9_007_199_254_740_991_u64, "forget_after": "2099-01-01T00:00:00Z" });
+            state["components"]["a"]["mark"] = mark;
+            state["components"]["a"]["desired"]["sequence"] = json!(sequence);
+        });
+        bench.advance(Duration::from_mins(1));
+        assert_eq!(bench.standing(), ["/a"], "desired.sequence {sequence}");
+    }
+}

@@ -94,3 +94,18 @@ fn what_waits_to_be_judged_is_bounded_in_bytes_and_each_too_long_command_is_refu
     bench.deliver_bytes(sign(&apply("c", 1, &json!({}))).to_string().into_bytes());
     assert_eq!(waiting(&bench).len(), 1, "there is room again");
 }
+
+#[test]
+fn what_is_refused_fills_no_log_however_much_it_differs() {
+    let mut bench = Bench::new();
+    for number in 0..1_000 {
+        bench.deliver(&json!({ "not_an_envelope": "x".repeat(number) }));
+        bench.leader.work();
+    }
+    assert_eq!(bench.leader.refused.len(), 64, "lines of a minute");
+    assert_eq!(
+        bench.leader.world.board.take().refused.get("invalid_envelope"),
+        Some(&1_000),
+        "each is counted"
+    );
+}

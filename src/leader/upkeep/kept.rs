@@ -1,7 +1,7 @@
 //! One component that is kept: how it stands, and what follows from a look and from a write's answer.
 //!
 //! Nothing of a name with a command under way. What is wanted is verified again at each look; where it is not what
-//! the state says, the component is left as it is. No write here: one is planned, and sent by `batch::run`.
+//! the state says, the component is left as it is, whatever the marks say. No write here: one is planned, and sent by `batch::run`.
 
 use super::super::World;
 use super::super::batch::Planned;
@@ -54,23 +54,23 @@ pub(super) fn look(
             return None;
         }
     };
-    let wanted = wanted(world, state, name);
-    let broken = wanted.as_ref().err().cloned();
     let before = live.as_ref().map(Object::generation);
     let metadata = (world.kube.namespace(), kept.attempts.bare);
-    let wanted = wanted.ok().flatten();
-    let step = upkeep::decide(name, live.as_ref(), state, wanted.as_ref(), kept.reference.as_ref(), metadata);
+    let step = match wanted(world, state, name) {
+        Ok(wanted) => {
+            upkeep::decide(name, live.as_ref(), state, wanted.as_ref(), kept.reference.as_ref(), metadata)
+        }
+        Err(broken) => {
+            kept.trouble(name, &broken);
+            Upkeep::Leave
+        }
+    };
     let planned = match step {
         Upkeep::InSync => {
             kept.in_sync(live.as_ref());
             None
         }
-        Upkeep::Leave => {
-            if let Some(broken) = broken {
-                kept.trouble(name, &broken);
-            }
-            None
-        }
+        Upkeep::Leave => None,
         Upkeep::Wait => {
             kept.trouble(name, "waits for the former object to be deleted");
             kept.due = Some(now.saturating_add(SLOW));

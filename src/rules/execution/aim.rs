@@ -1,5 +1,6 @@
-//! What a command wants of its component.
+//! What a command wants of its component, and what may have been done for it.
 
+use crate::rules::messages::Operation;
 use serde_json::{Map, Value};
 
 /// What a command wants of its component.
@@ -11,13 +12,25 @@ pub enum Aim {
     Delete,
 }
 
-impl Aim {
-    /// Whether a write of it may create the component, and so land late.
+/// What a former leader may have done for a command before us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing: it was accepted here.
+    Nothing,
+    /// A write, which is unanswered.
+    MayHaveWritten,
+    /// The same, and it may be a create.
+    MayHaveCreated,
+}
+
+impl Before {
+    /// For a command that asks for `operation`; `recovered` where a former leader may have begun it.
     #[must_use]
-    pub fn may_create(&self) -> bool {
-        match self {
-            Self::Apply(_) => true,
-            Self::Delete => false,
+    pub fn of(operation: &Operation, recovered: bool) -> Self {
+        match (recovered, operation.may_create()) {
+            (false, _) => Self::Nothing,
+            (true, false) => Self::MayHaveWritten,
+            (true, true) => Self::MayHaveCreated,
         }
     }
 }

@@ -39,8 +39,12 @@ struct Play {
 impl Play {
     fn new(spec: Option<Value>, recovered: bool) -> Self {
         let name = ComponentName::parse("ingress").unwrap();
-        let aim = spec.map_or(Aim::Delete, |spec| Aim::Apply(spec.as_object().unwrap().clone()));
-        let execution = Execution::new(name, aim, &command(second(WINDOW)), s(0), recovered);
+        let (aim, before) = match spec {
+            Some(spec) => (Aim::Apply(spec.as_object().unwrap().clone()), Before::MayHaveCreated),
+            None => (Aim::Delete, Before::MayHaveWritten),
+        };
+        let before = if recovered { before } else { Before::Nothing };
+        let execution = Execution::new(name, aim, &command(second(WINDOW)), s(0), before);
         Self { execution, at: 0, before: None, write: None }
     }
 

@@ -63,7 +63,7 @@ impl Record {
     #[must_use]
     pub fn left_behind(&self, max_validity_s: u64) -> Effect {
         match &self.asks {
-            Asks { name: Some(name), brings_spec: true, .. } => {
+            Asks { name: Some(name), may_create: true, .. } => {
                 let forget_after =
                     self.not_after.checked_add(seconds(max_validity_s)).unwrap_or(Timestamp::MAX);
                 Effect::FailedMarked(name.clone(), Mark { sequence: self.sequence.get(), forget_after })

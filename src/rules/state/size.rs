@@ -141,6 +141,7 @@ impl Asks {
         Self {
             name: operation.as_ref().and_then(Operation::name).cloned(),
             brings_spec: operation.as_ref().is_some_and(Operation::brings_spec),
+            may_create: operation.as_ref().is_some_and(Operation::may_create),
             weight: weight_of_members(&command.arguments),
         }
     }

@@ -8,6 +8,7 @@
 //! - Each kind of an inventory says its state, is sorted, and is empty where it could not be read.
 
 use crate::answers::{Answer, Arrival, Server, cuts};
+use navin_cluster_agent::clock::SystemClock;
 use navin_cluster_agent::kube::watch::{Sighting, Status};
 use navin_cluster_agent::kube::{
     Kube, KubeError, Object, components, inventory, lease, review, state, watch,
@@ -130,10 +131,10 @@ fn is_of(error: &KubeError, answer: &Answer) {
 fn pages(answers: &[Answer]) {
     let (kube, server) = client(answers, Arrival::InPieces(usize::MAX));
     let any = |_: &str| true;
-    let listed = watch::list(&kube, any);
+    let listed = watch::list(&kube, &SystemClock::default(), any);
     assert_eq!(
         listed,
-        watch::list(&client(answers, Arrival::InPieces(1)).0, any),
+        watch::list(&client(answers, Arrival::InPieces(1)).0, &SystemClock::default(), any),
         "it depends on the pieces"
     );
     let Ok((items, _)) = listed else { return };
@@ -166,7 +167,7 @@ fn pages(answers: &[Answer]) {
 
 /// An inventory of these answers.
 fn kinds(answers: &[Answer], arrival: Arrival) {
-    let read = inventory::read(&client(answers, arrival).0);
+    let read = inventory::read(&client(answers, arrival).0, &SystemClock::default());
     let counts = read.counts();
     let inventory = serde_json::to_value(&read).expect("it can be written");
     for (kind, ..) in inventory::KINDS {
@@ -198,7 +199,7 @@ fn broken(answers: &[Answer], cut: usize) {
         Ok(object) => panic!("{object:?} of a body that broke off"),
     }
     assert!(
-        watch::list(&client(&cut_short, arrival).0, |_| true).is_err(),
+        watch::list(&client(&cut_short, arrival).0, &SystemClock::default(), |_| true).is_err(),
         "a list that broke off was taken"
     );
 }
