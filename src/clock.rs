@@ -22,7 +22,7 @@ pub trait Clock: Send + Sync {
     fn wall(&self) -> Timestamp;
     /// Time since some fixed moment of this process; never steps, and stands still while the machine is suspended.
     fn monotonic(&self) -> Duration;
-    /// Waits; only between two tries of one write, never for an event.
+    /// Waits, never for an event: between two tries of one write, between two polls, and where `submit` looks again.
     fn sleep(&self, pause: Duration);
     /// Random bits for jitter and for names that only should not meet; zeros where there are none to be had.
     fn random(&self) -> u64;

@@ -14,7 +14,7 @@ use finding::{Finding, Status};
 
 use crate::agent::KubeAccess;
 use crate::heartbeat::{self, NotAlive};
-use crate::rules::link::OFFSET_TRUSTED_MS;
+use crate::rules::link::{apart, is_apart};
 use crate::rules::names::format_time;
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -90,10 +90,6 @@ impl Examination {
 
 /// The others' clocks less ours, in milliseconds.
 fn clock(api_server: Option<i64>, gateway: Option<i64>) -> Finding {
-    let apart = |offset: i64| {
-        let how = if offset < 0 { "behind" } else { "ahead of" };
-        format!("{} s {how} this one", offset.unsigned_abs().div_euclid(1_000))
-    };
     let told: Vec<String> = [("API server", api_server), ("gateway", gateway)]
         .into_iter()
         .filter_map(|(whose, offset)| Some(format!("the {whose}'s is {}", apart(offset?))))
@@ -101,7 +97,7 @@ fn clock(api_server: Option<i64>, gateway: Option<i64>) -> Finding {
     if told.is_empty() {
         return Finding::unknown("clock", "nobody answered, to compare it with");
     }
-    let skewed = [api_server, gateway].into_iter().flatten().any(|offset| offset.abs() > OFFSET_TRUSTED_MS);
+    let skewed = [api_server, gateway].into_iter().flatten().any(is_apart);
     let text = told.join(", ");
     if skewed {
         let advice =

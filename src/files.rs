@@ -52,7 +52,8 @@ pub fn read_text(path: &Path, limit: usize) -> io::Result<String> {
 }
 
 /// Writes a file so that its name never has a part of it, in place of what has that name. It may be lost when
-/// the machine stops: nothing waits for the disk.
+/// the machine stops: nothing waits for the disk. The temporary file has a name of its own, not a random one: nobody sweeps
+/// the folder, and the next call takes away what one before has left.
 ///
 /// # Errors
 ///

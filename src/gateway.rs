@@ -10,7 +10,7 @@ pub use probe::Probe;
 
 use crate::clock::Clock;
 use crate::http::{Http, HttpError, Method, Request, Response};
-use crate::rules::backoff::{http_date, retry_after};
+use crate::rules::backoff::{clock_offset_ms, retry_after};
 use crate::rules::json::{fault, parse_foreign};
 use crate::rules::link::clock_trusted;
 use crate::rules::messages::Receipt;
@@ -174,12 +174,6 @@ impl Gateway {
         Ok(answer.inventory == InventoryAnswer::Needed)
     }
 
-    /// A `Date` less our clock, in milliseconds.
-    fn offset(&self, date: &str) -> Option<i64> {
-        let now = self.clock.wall();
-        http_date(date).map(|date| date.as_millisecond().saturating_sub(now.as_millisecond()))
-    }
-
     fn call<T: DeserializeOwned>(&self, request: &Request) -> Result<T, GatewayError> {
         let sent = self.clock.monotonic();
         let response = self.http.send(request)?;
@@ -197,7 +191,7 @@ impl Gateway {
     }
 
     fn note_answer(&self, sent: Duration, date: Option<&str>) {
-        let offset = date.and_then(|date| self.offset(date));
+        let offset = date.and_then(|date| clock_offset_ms(date, self.clock.wall()));
         self.contact.0.tell(|seen| {
             seen.answered = seen.answered.max(Some(sent));
             if let Some(offset) = offset {

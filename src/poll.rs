@@ -45,12 +45,17 @@ pub struct Poller {
     pub leader: SyncSender<Event>,
     /// Who we are: it says how long the gateway may hold a poll.
     pub identity: Arc<Current>,
-    /// Pauses after failures.
-    pub backoff: Backoff,
-    /// What was said of late.
-    pub said: Said,
+    /// What it remembers.
+    pub progress: Progress,
+}
+
+/// What the poll remembers between two steps.
+#[derive(Default)]
+pub struct Progress {
+    backoff: Backoff,
+    said: Said,
     /// When the polls that brought something would be over, one after the other at their average (monotonic).
-    pub paid_until: Duration,
+    paid_until: Duration,
 }
 
 impl Poller {
@@ -86,28 +91,28 @@ impl Poller {
     /// Polls once.
     pub fn step(&mut self) -> Polled {
         let sent = self.clock.monotonic();
-        let ahead = self.paid_until.saturating_sub(sent);
+        let ahead = self.progress.paid_until.saturating_sub(sent);
         if ahead > BURST {
             return Polled::Pause(ahead.saturating_sub(BURST));
         }
         match self.gateway.poll(self.identity.get().config.poll_wait().as_secs()) {
             Ok(envelopes) => {
-                self.backoff.reset();
+                self.progress.backoff.reset();
                 let took = self.clock.monotonic().saturating_sub(sent);
                 if envelopes.is_empty() {
                     return Polled::Pause(LEAST.saturating_sub(took));
                 }
-                self.paid_until = self.paid_until.max(sent).saturating_add(AFTER_COMMANDS);
+                self.progress.paid_until = self.progress.paid_until.max(sent).saturating_add(AFTER_COMMANDS);
                 Polled::Commands(envelopes)
             }
             Err(error) => {
                 let text = format!("poll failed error={:?}", error.to_string());
-                say(&mut self.said, self.clock.monotonic(), log::Level::Warn, &text, &text);
+                say(&mut self.progress.said, self.clock.monotonic(), log::Level::Warn, &text, &text);
                 if let Some(told) = error.retry_after(self.clock.wall()) {
-                    self.backoff.reset();
+                    self.progress.backoff.reset();
                     return Polled::Pause(told);
                 }
-                let pause = self.backoff.next(self.clock.random());
+                let pause = self.progress.backoff.next(self.clock.random());
                 Polled::Failed(LEAST.min(pause), pause.saturating_sub(LEAST))
             }
         }
@@ -146,9 +151,7 @@ mod tests {
             permit: Arc::default(),
             leader: sync_channel(1).0,
             identity: Arc::new(Current::new(Arc::new(Identity::of(trust())))),
-            backoff: Backoff::default(),
-            said: Said::default(),
-            paid_until: Duration::ZERO,
+            progress: Progress::default(),
         };
         let (mut commands, mut steps) = (0, 0);
         while clock.monotonic() < Duration::from_secs(10) {

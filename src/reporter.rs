@@ -10,7 +10,7 @@ use crate::kube::{Kube, inventory};
 use crate::notices::{About, Notices};
 use crate::rules::backoff::Backoff;
 use crate::rules::certificate::is_expiring;
-use crate::rules::link::{Link, OFFSET_TRUSTED_MS};
+use crate::rules::link::{Link, apart, is_apart};
 use crate::rules::names::{format_time, hex};
 use crate::rules::report::{Carrier, Inventory, LIMIT as REPORT_LIMIT};
 use crate::rules::said::Said;
@@ -230,12 +230,11 @@ const DAILY: Duration = Duration::from_hours(24);
 impl Reporter {
     /// Tells people of what will stop the agent if nobody acts.
     fn warn_of_time(&mut self) {
-        let skew = self.contact.clock_offset_ms().filter(|offset| offset.abs() > OFFSET_TRUSTED_MS);
+        let skew = self.contact.clock_offset_ms().filter(|offset| is_apart(*offset));
         if let Some(offset) = skew {
             let message = format!(
-                "the manager's clock is {} s away from this node's: set both by NTP; commands may be refused not_yet_valid \
-                 or expired",
-                offset / 1_000
+                "the manager's clock is {}: set both by NTP; commands may be refused not_yet_valid or expired",
+                apart(offset)
             );
             self.notices.warning("ClockSkew", About::Pod, &message);
         }

@@ -18,12 +18,10 @@ use crate::leader::{Leader, World};
 use crate::leadership::Permit;
 use crate::notices::{Crier, Notices};
 use crate::outbox::{Outbox, Queue};
-use crate::poll::Poller;
+use crate::poll::{self, Poller};
 use crate::reporter::{self, Reporter};
 use crate::rotation::Rotation;
-use crate::rules::backoff::Backoff;
 use crate::rules::election::third;
-use crate::rules::said::Said;
 use crate::watch::{self, Watcher};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -194,9 +192,7 @@ impl<'a> Parts<'a> {
             permit: Arc::clone(&self.permit),
             leader: self.events.clone(),
             identity: Arc::clone(&self.current),
-            backoff: Backoff::default(),
-            said: Said::default(),
-            paid_until: Duration::ZERO,
+            progress: poll::Progress::default(),
         })
     }
 

@@ -7,10 +7,10 @@ use crate::files::{self, MAX_FILE_BYTES};
 use crate::http::{HttpsClient, TlsFiles};
 use crate::kube::review::{self, Right};
 use crate::kube::{Kube, KubeError, lease as leases, state as states};
-use crate::rules::backoff::http_date;
+use crate::rules::backoff::clock_offset_ms;
 use crate::rules::election::LeaseRecord;
 use crate::rules::json::parse_foreign;
-use crate::rules::state::{APPLY_LIMIT, STATE_LIMIT, State, StateError};
+use crate::rules::state::{STATE_LIMIT, State, StateError};
 use jiff::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,9 +91,7 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
     let kube = Kube::new(Arc::new(client), namespace.unwrap_or_default(), LIMIT);
     match review::version(&kube) {
         Ok((version, date)) => {
-            let now = clock::now().as_millisecond();
-            let offset =
-                date.as_deref().and_then(http_date).map(|date| date.as_millisecond().saturating_sub(now));
+            let offset = date.and_then(|date| clock_offset_ms(&date, clock::now()));
             match namespace {
                 Some(_) => Ok((kube, version, offset)),
                 None => Err(Finding::unknown(NAME, format!("{url} answers; the namespace is not known"))),
@@ -200,7 +198,7 @@ fn judge_state(text: Option<&str>) -> Finding {
         "term {}, {} records ({} under way, {} receipts waiting), {} components, {bytes} bytes",
         state.term, counts.records, counts.accepted, counts.receipts_waiting, counts.desired
     );
-    if bytes >= APPLY_LIMIT {
+    if state.is_full() {
         let advice = "applies are left to the gateway until receipts are acknowledged: see that they are";
         return Finding::wrong(NAME, format!("full: {text}"), advice);
     }

@@ -2,6 +2,7 @@
 
 use super::{ANSWER_BYTES, Gateway, error_code};
 use crate::http::{HttpError, Method, Request};
+use crate::rules::backoff::clock_offset_ms;
 use std::time::Duration;
 
 /// Limit on its exchange.
@@ -29,7 +30,7 @@ impl Gateway {
         let request = Request { method: Method::Get, path, body: None, timeout: LIMIT, limit: ANSWER_BYTES };
         let response = self.http.send(&request)?;
         let (status, date) = (response.status, response.date.clone());
-        let clock_offset_ms = date.as_deref().and_then(|date| self.offset(date));
+        let clock_offset_ms = date.and_then(|date| clock_offset_ms(&date, self.clock.wall()));
         Ok(Probe { status, code: error_code(response), clock_offset_ms })
     }
 }

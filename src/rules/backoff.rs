@@ -72,6 +72,12 @@ pub fn http_date(text: &str) -> Option<Timestamp> {
     PARSER.parse_timestamp(text).ok()
 }
 
+/// How far the clock of whoever sent this `Date` is ahead of ours, in milliseconds.
+#[must_use]
+pub fn clock_offset_ms(date: &str, now: Timestamp) -> Option<i64> {
+    http_date(date).map(|date| date.as_millisecond().saturating_sub(now.as_millisecond()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,12 +8,25 @@ pub const HAND_OVER_AFTER: Duration = Duration::from_mins(10);
 /// How old a reading of the gateway's clock may be to count.
 const OFFSET_AGE: Duration = Duration::from_mins(1);
 /// Largest offset from another's clock with which ours is trusted, in milliseconds. CONTRACT section 2.
-pub const OFFSET_TRUSTED_MS: i64 = 60_000;
+const OFFSET_TRUSTED_MS: i64 = 60_000;
+
+/// Whether two clocks are further apart than may be, by the offset of one from the other.
+#[must_use]
+pub fn is_apart(offset_ms: i64) -> bool {
+    offset_ms.unsigned_abs() > OFFSET_TRUSTED_MS.unsigned_abs()
+}
 
 /// Whether our clock is trusted, so that records may be dropped: the gateway's was read `age` ago, this far from it.
 #[must_use]
 pub fn clock_trusted(offset_ms: i64, age: Duration) -> bool {
-    age <= OFFSET_AGE && offset_ms.abs() <= OFFSET_TRUSTED_MS
+    age <= OFFSET_AGE && !is_apart(offset_ms)
+}
+
+/// Such an offset in words: how far the other clock is from this machine's.
+#[must_use]
+pub fn apart(offset_ms: i64) -> String {
+    let how = if offset_ms < 0 { "behind" } else { "ahead of" };
+    format!("{} s {how} this one", offset_ms.unsigned_abs().div_euclid(1_000))
 }
 
 /// What the leader knows of the way to the manager.

@@ -13,6 +13,7 @@ mod doctor;
 mod documents;
 mod proxies;
 mod refused;
+mod rooms;
 mod secrets;
 mod submit;
 mod verify;

@@ -18,16 +18,13 @@ use navin_cluster_agent::leader::{Leader, World};
 use navin_cluster_agent::leadership::Permit;
 use navin_cluster_agent::notices::{Crier, Notices};
 use navin_cluster_agent::outbox::{Outbox, Queue};
-use navin_cluster_agent::poll::Poller;
+use navin_cluster_agent::poll::{self, Poller};
 use navin_cluster_agent::reporter::{self, Reporter};
-use navin_cluster_agent::rules::backoff::Backoff;
 use navin_cluster_agent::rules::election::Tenure;
-use navin_cluster_agent::rules::said::Said;
 use navin_cluster_agent::watch::{self, Watcher};
 use std::cell::Cell;
 use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
-use std::time::Duration;
 
 /// Events that wait for the leader thread. More than the agent's 64: a full channel would block the one
 /// thread that all coroutines run on.
@@ -115,9 +112,7 @@ impl Replica {
             permit: Arc::clone(&permit),
             leader: events.clone(),
             identity: Arc::clone(&current),
-            backoff: Backoff::default(),
-            said: Said::default(),
-            paid_until: Duration::ZERO,
+            progress: poll::Progress::default(),
         };
         let outbox = Outbox::new(Arc::clone(&queue), gateway(&out), clock(&out), events.clone());
         let reporter = Reporter {
