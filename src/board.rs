@@ -31,13 +31,13 @@ pub struct Board {
 }
 
 /// Since when a replica leads (wall, monotonic).
-pub type Reign = (Timestamp, Duration);
+pub type Since = (Timestamp, Duration);
 
 /// What the leader shows.
 #[derive(Clone, Default)]
 pub struct Shown {
     /// Since when this replica leads.
-    pub reign: Option<Reign>,
+    pub reign: Option<Since>,
     /// The state as it was last written here.
     pub state: Option<Arc<State>>,
     /// How many inventories were asked for so far; see [`Board::ask_inventory`].

@@ -2,7 +2,7 @@
 //! what changes. A list, then a watch from its version; after any doubt a list again, and one every ten
 //! minutes all the same, so that nothing rests on the stream alone.
 
-use crate::board::{Board, Reign};
+use crate::board::{Board, Since};
 use crate::clock::Clock;
 use crate::event::Event;
 use crate::kube::Kube;
@@ -64,7 +64,7 @@ pub struct Progress {
     /// The version up to which everything is known; none where a list is needed.
     version: Option<String>,
     /// For which leadership it is known.
-    reign: Option<Reign>,
+    reign: Option<Since>,
     listed: Option<Duration>,
     backoff: Backoff,
     /// What has failed since it last worked; each is logged once a minute.
@@ -81,7 +81,7 @@ impl Watcher {
         }
     }
 
-    fn reign(&self) -> Option<Reign> {
+    fn reign(&self) -> Option<Since> {
         self.board.shown.lock().reign
     }
 

@@ -129,12 +129,12 @@ impl Kube {
         object(self.send(&self.write(Method::Delete, path, options))?)
     }
 
-    /// Reads with a limit of the caller's on the body, which is still to be read.
+    /// Reads one page of a list, with a limit of the caller's on the body, which is still to be read.
     ///
     /// # Errors
     ///
     /// See [`KubeError`].
-    pub fn open(&self, path: &str, limit: usize) -> Result<Response, KubeError> {
+    pub fn page(&self, path: &str, limit: usize) -> Result<Response, KubeError> {
         let mut request = self.request(Method::Get, path.to_owned(), None, LIST_LIMIT);
         request.limit = limit;
         self.send(&request)
@@ -145,7 +145,7 @@ impl Kube {
     /// # Errors
     ///
     /// See [`KubeError`].
-    pub fn look(&self, path: &str, limit: usize) -> Result<Response, KubeError> {
+    pub fn get_body(&self, path: &str, limit: usize) -> Result<Response, KubeError> {
         let mut request = self.request(Method::Get, path.to_owned(), None, longest_call(self.write_timeout));
         request.limit = limit;
         self.send(&request)

@@ -81,7 +81,7 @@ pub struct Watch(Lines);
 /// See [`KubeError`].
 pub fn watch(kube: &Kube, version: &str, seconds: u64) -> Result<Watch, KubeError> {
     let query = format!("fieldSelector=metadata.name%3D{NAME}&resourceVersion={version}");
-    stream::open(kube, &collection(kube), &query, seconds, SILENCE).map(Watch)
+    stream::open(kube, &collection(kube), &query, seconds, SILENCE, LINE_BYTES).map(Watch)
 }
 
 impl Watch {

@@ -122,7 +122,7 @@ fn once<T>(
         let before = items.len();
         let next = if token.is_empty() { String::new() } else { format!("&continue={token}") };
         let response =
-            kube.open(&format!("{path}?limit={page}{next}"), PAGE_BYTES).map_err(ListError::Kube)?;
+            kube.page(&format!("{path}?limit={page}{next}"), PAGE_BYTES).map_err(ListError::Kube)?;
         let metadata = page::read(BufReader::with_capacity(BUFFER, response.body), decode, &mut items)
             .map_err(|error| unreadable(&error))?;
         held = items.iter().skip(before).map(limits.held).fold(held, usize::saturating_add);

@@ -14,7 +14,7 @@ const VERSION_BYTES: usize = 64 * 1024;
 ///
 /// See [`KubeError`].
 pub fn version(kube: &Kube) -> Result<(String, Option<String>), KubeError> {
-    let response = kube.look("/version", VERSION_BYTES)?;
+    let response = kube.get_body("/version", VERSION_BYTES)?;
     let date = response.date.clone();
     let document = parse_foreign(&response.bytes()?, VERSION_BYTES).ok();
     let version = document.as_ref().and_then(|document| document.get("gitVersion")).and_then(Value::as_str);
@@ -87,7 +87,7 @@ pub fn allowed(kube: &Kube, right: &Right) -> Result<bool, KubeError> {
 ///
 /// See [`KubeError`].
 pub fn components_served(kube: &Kube) -> Result<bool, KubeError> {
-    match kube.look(&format!("{}?limit=1", components::collection(kube)), 0) {
+    match kube.get_body(&format!("{}?limit=1", components::collection(kube)), 0) {
         Ok(_) => Ok(true),
         Err(KubeError::NotFound(_)) => Ok(false),
         Err(error) => Err(error),

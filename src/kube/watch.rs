@@ -14,6 +14,8 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+/// Longest line of a watch, in bytes: one object with its managed fields, and what is around it.
+const LINE_BYTES: usize = 8 * 1024 * 1024;
 /// Largest `status` that is kept, in bytes (CONTRACT section 5).
 const STATUS_BYTES: usize = 16 * 1024;
 /// Heaviest one that is kept, in units of 32 bytes ([`weight()`]): 64 KiB, some hundred members of objects.
@@ -190,7 +192,7 @@ pub struct Watch(Lines);
 /// See [`Failure`].
 pub fn open(kube: &Kube, version: &str, seconds: u64) -> Result<Watch, Failure> {
     let query = format!("allowWatchBookmarks=true&resourceVersion={version}");
-    Ok(Watch(stream::open(kube, &components::collection(kube), &query, seconds, SILENCE)?))
+    Ok(Watch(stream::open(kube, &components::collection(kube), &query, seconds, SILENCE, LINE_BYTES)?))
 }
 
 impl Watch {
