@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// What each call is given at the server; it may take a second longer to arrive.
 const LIMIT: Duration = Duration::from_secs(5);
-const APPLY: &str = "apply the manager's manifests for this namespace (of them the rights: deploy/rbac.yaml)";
+const APPLY: &str = "apply the manager's manifests for this namespace (`navin-manager manifests`): the Role and its binding are in them";
 const REACH: &str = "its address, a network policy, or a certificate that is not of the CA file";
 const TOKEN: &str = "mount a token of this cluster for this ServiceAccount, one that has not ended";
 const AGAIN: &str = "run the doctor again; where it stays so, see the API server's log, and that object";
@@ -78,7 +78,7 @@ fn connect(options: &Options, namespace: Option<&str>) -> Result<(Kube, String, 
         .kube
         .as_ref()
         .map_err(|why| Finding::wrong(NAME, why, "run it in the agent's container, or say where it is"))?;
-    let mount = "mount the ServiceAccount's token and kube-root-ca.crt, as deploy/deployment.yaml does";
+    let mount = "mount the ServiceAccount's token and kube-root-ca.crt, as the Deployment of the manager's manifests does";
     let read = |path| {
         files::read(path, MAX_FILE_BYTES).map_err(|error| {
             Finding::wrong(NAME, format!("{}: not readable: {error}", path.display()), mount)
@@ -151,7 +151,7 @@ fn crd(kube: &Kube) -> Finding {
         Ok(false) => Finding::wrong(
             "CRD",
             "managedcomponents.platform.navin.ai v1 is not served",
-            "apply deploy/crd.yaml",
+            "apply the manager's manifests (`navin-manager manifests`): the CustomResourceDefinition is in them",
         ),
         Err(error) => Finding::unknown("CRD", error.to_string()),
     }
