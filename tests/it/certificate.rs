@@ -2,9 +2,10 @@
 
 use crate::gateway::Scripted;
 use crate::inbox_lab::wait_log;
-use crate::lab::{BOUND, POD};
+use crate::lab::{BOUND, POD, queue};
 use navin_test_support::{AgentOptions, World, until};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
+use ring::digest::{SHA256, digest};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
@@ -13,14 +14,19 @@ use std::time::{Duration, SystemTime};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Puts a certificate of this issuer and its key into an identity's folder.
-fn replace(identity: &Path, issuer: &Issuer<'_, KeyPair>, change: impl FnOnce(&mut CertificateParams)) {
+/// Puts a certificate of this issuer and its key into an identity's folder; the certificate.
+fn replace(
+    identity: &Path,
+    issuer: &Issuer<'_, KeyPair>,
+    change: impl FnOnce(&mut CertificateParams),
+) -> Certificate {
     let key = KeyPair::generate().expect("a key");
     let mut params = CertificateParams::new(Vec::new()).expect("no names");
     change(&mut params);
     let certificate = params.signed_by(&key, issuer).expect("a certificate");
     fs::write(identity.join("tls.crt"), certificate.pem()).expect("tls.crt");
     fs::write(identity.join("tls.key"), key.serialize_pem()).expect("tls.key");
+    certificate
 }
 
 /// The manager's own authority.
@@ -76,6 +82,31 @@ fn a_certificate_that_the_manager_refuses_is_named_so_and_tried_at_a_pace_and_ne
             });
         }
     });
+}
+
+/// Who holds `ca.key` alone: in order for TLS, and nobody to the gateway.
+#[test]
+fn a_certificate_of_the_authority_that_no_identity_has_is_refused_audited_and_never_online() {
+    let world = World::start("nobodys", &json!({}));
+    let certificate = replace(&world.identity_dir, &managers(&world), |_| ());
+    let queued = queue(&world, "inventory.report", &json!({}));
+    let agent = world.agent(POD);
+    wait_log(&agent, "poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"");
+    agent.wait_leads(&world.namespace, BOUND);
+    assert_eq!(world.manager.command_status(world.cluster_id(), &queued)["status"], "queued");
+    let cluster = world.manager.cluster(world.cluster_id());
+    assert_eq!(cluster["agent"]["online"], false, "{cluster}");
+    assert!(cluster["agent"]["last_contact_at"].is_null() && cluster["report"].is_null(), "{cluster}");
+    assert!(!agent.process().stderr_text().contains("link=online"));
+    // It is of no tenant, so that no call shows its entry: a row of the database alone, whose texts stand in a row there.
+    let sum = digest(&SHA256, certificate.der());
+    let sum = sum.as_ref().iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let entry = format!("certificate:{sum}gateway.callrefusedunknown certificate");
+    let written = ["manager.db", "manager.db-wal"].iter().any(|name| {
+        let file = fs::read(world.manager.data().join(name)).unwrap_or_default();
+        file.windows(entry.len()).any(|bytes| bytes == entry.as_bytes())
+    });
+    assert!(written, "not in the audit: {entry}");
 }
 
 #[test]
