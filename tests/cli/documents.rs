@@ -72,6 +72,32 @@ fn rows_shown_by(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
+/// As far as their words stand where they are said.
+#[test]
+fn every_warning_and_error_that_the_agent_logs_is_told_in_operations() {
+    let text = fs::read_to_string(Path::new(ROOT).join("docs/OPERATIONS.md")).expect("docs/OPERATIONS.md");
+    let (mut found, mut missing) = (0, Vec::new());
+    for path in files(&Path::new(ROOT).join("src"), true) {
+        let source = fs::read_to_string(&path).expect("a source file");
+        for call in ["log::warn!(", "log::error!(", ".warn(", ".trouble("] {
+            for rest in source.split(call).skip(1) {
+                let said = rest.split_once(';').and_then(|(statement, _)| statement.split('"').nth(1));
+                let words = said.unwrap_or_default().split(['{', ':']).next().unwrap_or_default();
+                // What stands before `=` is a key.
+                let words = words
+                    .split_once('=')
+                    .map_or(words, |(words, _)| words.rsplit_once(' ').unwrap_or_default().0);
+                found += usize::from(!words.is_empty());
+                if !text.contains(words.trim()) {
+                    missing.push(format!("{}: {words}", path.display()));
+                }
+            }
+        }
+    }
+    assert!(found > 25, "only {found} found: the search is broken");
+    assert!(missing.is_empty(), "not in docs/OPERATIONS.md:\n{}", missing.join("\n"));
+}
+
 #[test]
 fn the_images_build_is_given_every_package_of_the_workspace() {
     let read = |name: &str| fs::read_to_string(Path::new(ROOT).join(name)).expect(name);
