@@ -28,8 +28,8 @@ impl Instance {
                 let lock = register_file(files::folder_of(path), &id, store).await?;
                 Ok(Self { id, _lock: Some(lock) })
             }
-            Database::Postgres(url) => {
-                tokio::spawn(Life::begin(url, &id, store).await?.keep());
+            Database::Postgres(server) => {
+                tokio::spawn(Life::begin(server, &id, store).await?.keep());
                 Ok(Self { id, _lock: None })
             }
         }

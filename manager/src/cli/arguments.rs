@@ -54,7 +54,8 @@ pub(crate) struct Place {
     #[arg(long, value_name = "DIR", global = true)]
     data: Option<PathBuf>,
     /// The database: `sqlite:FILE`, or postgres://USER:PASSWORD@HOST:PORT/NAME for several managers
-    /// and gateways side by side [default: sqlite:DATA/manager.db]
+    /// and gateways side by side [default: sqlite:DATA/manager.db]. A server elsewhere is known by its certificate:
+    /// ?sslmode=verify-full&sslrootcert=FILE
     #[arg(long, value_name = "URL", env = "NAVIN_DATABASE", hide_env_values = true, global = true)]
     database: Option<String>,
 }

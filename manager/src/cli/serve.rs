@@ -101,11 +101,11 @@ async fn start(
         let app = Arc::clone(&noted);
         async move { app.contacts.keep(&app.store).await }
     });
-    if let Database::Postgres(url) = database {
+    if let Database::Postgres(server) = database {
         let told = Arc::clone(&app);
         forever("listening to the database", move || {
             let told = Arc::clone(&told);
-            postgres::listen(url.clone(), move |cluster| told.wake.notify(cluster))
+            postgres::listen(server.clone(), move |cluster| told.wake.notify(cluster))
         });
     }
     Ok(app)

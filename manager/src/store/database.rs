@@ -1,10 +1,10 @@
 //! Which database, and how its connections are made.
 
 use super::postgres;
+use super::server::Server;
 use crate::process::failure::Failure;
 use crate::process::files;
 use sqlx::any::AnyPoolOptions;
-use sqlx::postgres::PgConnectOptions;
 use sqlx::{AnyConnection, AnyPool, Connection};
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
@@ -48,13 +48,13 @@ impl Kind {
     }
 }
 
-/// One database. No `Debug`: the address of a server may hold a password.
+/// One database.
 #[derive(Clone)]
 pub(crate) enum Database {
     /// The file.
     Sqlite(PathBuf),
-    /// The server's address.
-    Postgres(String),
+    /// The server.
+    Postgres(Server),
 }
 
 impl Database {
@@ -64,7 +64,8 @@ impl Database {
             return Ok(Self::Sqlite(path.into()));
         }
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
-            return Ok(Self::Postgres(text.to_owned()));
+            let env_mode = std::env::var("PGSSLMODE").ok();
+            return Server::parse(text, env_mode.as_deref()).map(Self::Postgres);
         }
         // Not shown as it came: it may hold a password.
         Err(Failure::Argument("--database: expected sqlite:FILE or postgres://…".to_owned()))
@@ -93,8 +94,13 @@ impl Database {
                 drop(files::open_private(path)?);
                 (sqlite_url(path)?, SQLITE_SETTINGS, Some(lock))
             }
-            Self::Postgres(url) => (url.clone(), POSTGRES_SETTINGS, None),
+            Self::Postgres(server) => {
+                server.warn();
+                (server.url().to_owned(), POSTGRES_SETTINGS, None)
+            }
         };
+        // The pool would try again until its time is over, and say of all that goes wrong that it was.
+        try_once(&url, settings).await.map_err(|error| self.failed(&error))?;
         let pool = AnyPoolOptions::new()
             .max_connections(MAX_CONNECTIONS)
             .acquire_timeout(WAIT)
@@ -126,14 +132,21 @@ impl Database {
     fn place(&self) -> String {
         match self {
             Self::Sqlite(path) => path.display().to_string(),
-            Self::Postgres(url) => match url.parse::<PgConnectOptions>() {
-                Ok(server) => {
-                    let name = server.get_database().unwrap_or_default();
-                    format!("{name} at {}:{}", server.get_host(), server.get_port())
-                }
-                Err(_) => "of --database".to_owned(),
-            },
+            Self::Postgres(server) => server.place().to_owned(),
         }
+    }
+}
+
+/// Opens one connection, and closes it: what goes wrong, as it is.
+async fn try_once(url: &str, settings: &'static str) -> Result<(), String> {
+    let tried = async {
+        let mut connection = AnyConnection::connect(url).await?;
+        sqlx::raw_sql(settings).execute(&mut connection).await?;
+        connection.close().await
+    };
+    match tokio::time::timeout(WAIT, tried).await {
+        Ok(tried) => tried.map_err(|error| format!("{error}{}", Server::help(&error))),
+        Err(_) => Err(format!("no answer within {} s", WAIT.as_secs())),
     }
 }
 
@@ -177,19 +190,5 @@ mod tests {
         let Err(refused) = Database::parse("mysql://navin:secret@db/navin") else { panic!("taken") };
         assert!(!refused.to_string().contains("secret"));
         assert!(Database::parse("sqlite:").is_err());
-    }
-
-    #[test]
-    fn where_a_database_is_is_told_without_user_and_password() {
-        for url in [
-            "postgres://navin:secret@db.example:5433/fleet",
-            "postgres://navin:se%40cret@db.example:5433/fleet?sslmode=require",
-            "postgresql://db.example:5433/fleet?user=navin&password=secret@2",
-        ] {
-            let database = Database::parse(url).expect("a server");
-            assert_eq!(database.place(), "fleet at db.example:5433", "{url}");
-        }
-        let file = Database::parse("sqlite:/var/lib/navin/manager.db").expect("a file");
-        assert_eq!(file.place(), "/var/lib/navin/manager.db");
     }
 }

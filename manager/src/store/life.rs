@@ -2,6 +2,7 @@
 
 use super::change::Store;
 use super::error::{StoreError, bounded};
+use super::server::Server;
 use crate::process::clock::now_ms;
 use sqlx::{Connection, PgConnection};
 use std::time::Duration;
@@ -16,15 +17,15 @@ const PING_EVERY: Duration = Duration::from_secs(5);
 
 /// The sign of life of a gateway: a lock that the server lets go of when the process is gone.
 pub(crate) struct Life {
-    url: String,
+    server: Server,
     gateway_id: String,
     connection: PgConnection,
 }
 
 impl Life {
     /// Takes the lock, and makes due what dead gateways delivered.
-    pub(crate) async fn begin(url: &str, gateway_id: &str, store: &Store) -> Result<Self, StoreError> {
-        let mut connection = PgConnection::connect(url).await?;
+    pub(crate) async fn begin(server: &Server, gateway_id: &str, store: &Store) -> Result<Self, StoreError> {
+        let mut connection = PgConnection::connect(server.url()).await?;
         hold(&mut connection, gateway_id).await?;
         store.add_gateway(gateway_id).await?;
         for id in store.gateways().await? {
@@ -34,7 +35,7 @@ impl Life {
                 tracing::info!(gateway = id, "a former gateway is gone; what it delivered is due");
             }
         }
-        Ok(Self { url: url.to_owned(), gateway_id: gateway_id.to_owned(), connection })
+        Ok(Self { server: server.clone(), gateway_id: gateway_id.to_owned(), connection })
     }
 
     /// Keeps the lock, for ever; takes it again where the server was away.
@@ -55,7 +56,7 @@ impl Life {
     }
 
     async fn again(&self) -> Result<PgConnection, StoreError> {
-        let mut connection = PgConnection::connect(&self.url).await?;
+        let mut connection = PgConnection::connect(self.server.url()).await?;
         hold(&mut connection, &self.gateway_id).await?;
         // One that took us for dead meanwhile has removed us.
         sqlx::query("INSERT INTO gateways (gateway_id, started_at) VALUES ($1, $2) ON CONFLICT DO NOTHING")

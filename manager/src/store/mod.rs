@@ -5,7 +5,7 @@
 //! it the one write lock at its beginning, `PostgreSQL` a lock of what it is about ([`Store::change`]).
 //! It is on the disk before anything is answered. The statements are those of both databases.
 //!
-//! A table or two a file; below these, [`change`] makes changes of a [`database`], [`key`] says whose, and [`error`] what
+//! A table or two a file; below these, [`change`] makes changes of a [`database`], [`server`] says how one elsewhere is known, [`key`] whose, and [`error`] what
 //! failed. Imports [`process`](crate::process) alone; [`keys`](crate::keys), [`app`](crate::app), the gateway, the REST
 //! API and the command line may import it.
 #![expect(clippy::struct_field_names, reason = "fields are named as the columns are")]
@@ -25,6 +25,7 @@ pub(crate) mod life;
 pub(crate) mod postgres;
 pub(crate) mod receipts;
 pub(crate) mod reports;
+mod server;
 pub(crate) mod tokens;
 
 pub(crate) use change::{Store, commit};

@@ -2,6 +2,7 @@
 
 use super::error::{StoreError, bounded};
 use super::key::ClusterKey;
+use super::server::Server;
 use sqlx::postgres::PgListener;
 use sqlx::{AnyConnection, AnyPool};
 use std::time::Duration;
@@ -37,18 +38,18 @@ pub(super) async fn notify(change: &mut AnyConnection, cluster: &str) -> Result<
 
 /// Listens for what other processes tell, for ever. What is missed while the server is away, the
 /// polls' own look finds.
-pub(crate) async fn listen(url: String, told: impl Fn(&ClusterKey)) {
+pub(crate) async fn listen(server: Server, told: impl Fn(&ClusterKey)) {
     loop {
-        if let Err(error) = listen_once(&url, &told).await {
+        if let Err(error) = listen_once(&server, &told).await {
             tracing::warn!(%error, "the database does not answer: what others queued is seen later");
             tokio::time::sleep(RETRY_EVERY).await;
         }
     }
 }
 
-async fn listen_once(url: &str, told: &impl Fn(&ClusterKey)) -> Result<(), StoreError> {
+async fn listen_once(server: &Server, told: &impl Fn(&ClusterKey)) -> Result<(), StoreError> {
     let mut listener = bounded(async {
-        let mut listener = PgListener::connect(url).await?;
+        let mut listener = PgListener::connect(server.url()).await?;
         listener.listen(CHANNEL).await?;
         Ok(listener)
     })

@@ -194,3 +194,41 @@ fn while_the_server_is_away_nothing_is_acknowledged_and_afterwards_all_goes_on()
         (woken_after(&agent, &here, &there, &token) < Duration::from_millis(150)).then_some(())
     });
 }
+
+#[test]
+fn a_server_that_does_not_prove_who_it_is_is_given_no_password() {
+    let (folder, other) = (Folder::on("scale-tls", None), Folder::on("scale-tls-other", None));
+    for folder in [&folder, &other] {
+        folder.serve().kill();
+    }
+    let file = |name: &str| std::fs::read_to_string(folder.join("data/tls").join(name)).unwrap();
+    // The certificate of a manager will do: it is for 127.0.0.1.
+    let server = Postgres::start_with_tls("tls", &file("server.crt"), &file("server.key"));
+    let plain = Postgres::shared().database("scale-tls");
+    let try_out = |url: &str, authority: &Folder| {
+        let authority = authority.join("data/tls/ca.crt");
+        let url = format!("{url}?sslmode=verify-full&sslrootcert={}", authority.display());
+        let output = folder.run(&["token", "--create", "--tenant", "acme", "--database", &url]);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let url = server.database("tls");
+    assert_eq!(try_out(&url, &folder), (Some(0), String::new()));
+    for ((code, told), why) in [
+        (try_out(&url, &other), "invalid peer certificate"),
+        (try_out(&url.replace("127.0.0.1", "127.0.0.2"), &folder), "refused"),
+        (try_out(&plain, &folder), "does not support TLS"),
+    ] {
+        assert_eq!(code, Some(1), "{told}");
+        assert!(told.starts_with("navin-manager: database ") && told.contains(why), "{told}");
+    }
+}
+
+#[test]
+fn a_server_that_refuses_the_connection_is_told_as_that() {
+    let folder = Folder::on("scale-refused", Some("postgres://navin:secret@127.0.0.1:1/fleet".to_owned()));
+    let output = folder.run(&["token", "list"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.starts_with("navin-manager: database fleet at 127.0.0.1:1: "), "{told}");
+    assert!(told.contains("Connection refused") && told.lines().count() == 1, "{told}");
+}

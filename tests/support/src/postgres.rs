@@ -35,6 +35,15 @@ impl Postgres {
 
     /// Starts a server.
     pub fn start(name: &str) -> Self {
+        Self::launch(name, None)
+    }
+
+    /// Starts a server that speaks TLS, with this certificate and its key.
+    pub fn start_with_tls(name: &str, certificate: &str, key: &str) -> Self {
+        Self::launch(name, Some([("server.crt", certificate), ("server.key", key)]))
+    }
+
+    fn launch(name: &str, tls: Option<[(&str, &str); 2]>) -> Self {
         let (user, folder) = folder(name);
         let data = folder.join("data").display().to_string();
         let password = folder.join("password");
@@ -47,6 +56,14 @@ impl Postgres {
         );
         let made = Command::new(program).args(arguments).current_dir(&folder).output().unwrap();
         assert!(made.status.success(), "initdb: {made:?}");
+        for (file, text) in tls.into_iter().flatten() {
+            let path = folder.join("data").join(file);
+            fs::write(&path, text).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+            if let Some(User { uid, gid }) = user {
+                chown(&path, Some(uid), Some(gid)).unwrap();
+            }
+        }
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let (program, mut arguments) = as_user(user.as_ref(), &self::program("postgres"));
         arguments.extend(["-D", &data, "-p", &port.to_string()].map(String::from));
@@ -54,6 +71,9 @@ impl Postgres {
             ["listen_addresses=127.0.0.1", "unix_socket_directories=", "fsync=off", "max_connections=300"]
         {
             arguments.extend(["-c".to_owned(), setting.to_owned()]);
+        }
+        if tls.is_some() {
+            arguments.extend(["-c".to_owned(), "ssl=on".to_owned()]);
         }
         let process = Process::start(Launch {
             name: "postgres".into(),
