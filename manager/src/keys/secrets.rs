@@ -26,7 +26,7 @@ impl Secrets {
     /// Opens the signing key alone, which must be there: no agent would trust a new one.
     pub(crate) fn open_signer(folder: &Path) -> Result<Signer, Failure> {
         let key = folder.join("signing.key");
-        if !key.exists() {
+        if !files::is_there(&key)? {
             return Err(Failure::damaged(&key, MISSING));
         }
         let _lock = files::lock_folder(folder)?;

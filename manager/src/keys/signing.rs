@@ -50,7 +50,7 @@ impl Signer {
     pub(crate) fn open(folder: &Path) -> Result<Self, Failure> {
         let key_path = folder.join("signing.key");
         let pem_path = folder.join("manager.pem");
-        let key_text = match (files::read_text(&key_path)?, pem_path.exists()) {
+        let key_text = match (files::read_text(&key_path)?, files::is_there(&pem_path)?) {
             (Some(text), _) => text,
             (None, true) => return Err(Failure::misfit(&key_path, "missing, while manager.pem is there")),
             (None, false) => make_key(&key_path)?,

@@ -20,6 +20,11 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
     DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(|error| Failure::file(path, error))
 }
 
+/// Whether a file is there. One that may not be looked at is an error, and none that is missing.
+pub(crate) fn is_there(path: &Path) -> Result<bool, Failure> {
+    path.try_exists().map_err(|error| Failure::file(path, error))
+}
+
 /// Reads a small text; `None` where there is no such file.
 pub(crate) fn read_text(path: &Path) -> Result<Option<String>, Failure> {
     let file = match File::open(path) {

@@ -85,7 +85,7 @@ impl Database {
         let (url, settings, _lock) = match self {
             Self::Sqlite(path) => {
                 let folder = files::folder_of(path);
-                if !make && !path.exists() {
+                if !make && !files::is_there(path)? {
                     return Err(Failure::damaged(path, MISSING));
                 }
                 files::make_folder(folder)?;

@@ -114,3 +114,27 @@ fn a_file_that_is_no_database_is_named_and_no_configuration_that_is_wrong() {
     let last = format!("navin-manager: database {}: ", path.display());
     assert!(told.starts_with(&last) && told.contains("file is not a database"), "{told}");
 }
+
+#[test]
+fn a_file_that_cannot_be_looked_at_is_not_called_missing() {
+    let folder = Folder::new("not-looked-at");
+    // A file on the way: to root too, to whom no mode is a hindrance.
+    fs::write(folder.join("data"), "").unwrap();
+    let sign = [
+        "sign",
+        "--tenant",
+        "acme",
+        "--cluster",
+        "prod",
+        "--operation",
+        "inventory.report",
+        "--arguments",
+        "{}",
+    ];
+    for (task, file) in [(&["token", "list"][..], "data/manager.db"), (&sign, "data/tls/signing.key")] {
+        let output = folder.run(task);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{told}");
+        assert!(told.contains(&format!("{file}: Not a directory")) && !told.contains("missing"), "{told}");
+    }
+}
