@@ -79,18 +79,25 @@ fn every_warning_and_error_that_the_agent_logs_is_told_in_operations() {
     let (mut found, mut missing) = (0, Vec::new());
     for path in files(&Path::new(ROOT).join("src"), true) {
         let source = fs::read_to_string(&path).expect("a source file");
+        let mut said = Vec::new();
         for call in ["log::warn!(", "log::error!(", ".warn(", ".trouble("] {
-            for rest in source.split(call).skip(1) {
-                let said = rest.split_once(';').and_then(|(statement, _)| statement.split('"').nth(1));
-                let words = said.unwrap_or_default().split(['{', ':']).next().unwrap_or_default();
-                // What stands before `=` is a key.
-                let words = words
-                    .split_once('=')
-                    .map_or(words, |(words, _)| words.rsplit_once(' ').unwrap_or_default().0);
-                found += usize::from(!words.is_empty());
-                if !text.contains(words.trim()) {
-                    missing.push(format!("{}: {words}", path.display()));
-                }
+            let statements = source.split(call).skip(1).filter_map(|rest| rest.split_once(';'));
+            said.extend(statements.filter_map(|(statement, _)| statement.split('"').nth(1)));
+        }
+        // What is said once a minute is put together just before.
+        for (call, _) in source.match_indices(" say(&mut ") {
+            let line = source[..call].rsplit_once("format!(").and_then(|(_, rest)| rest.split('"').nth(1));
+            said.extend(line);
+        }
+        for said in said {
+            let words = said.split(['{', ':']).next().unwrap_or_default();
+            // What stands before `=` is a key.
+            let words = words
+                .split_once('=')
+                .map_or(words, |(words, _)| words.rsplit_once(' ').unwrap_or_default().0);
+            found += usize::from(!words.is_empty());
+            if !text.contains(words.trim()) {
+                missing.push(format!("{}: {words}", path.display()));
             }
         }
     }
