@@ -93,6 +93,35 @@ fn a_server_in_between_that_answers_for_the_manager_ends_nobody_and_fills_no_log
     assert!(longest < Some(500) && !log.contains(MARK), "{longest:?}");
 }
 
+/// Five answers a second of 64 envelopes each, none of which was signed.
+#[test]
+fn a_gateway_that_delivers_what_was_never_signed_fills_no_log() {
+    let wired = Wired::start("unsigned", &json!({ "poll_wait_s": 1 }));
+    let replica = wired.replica_with(POD, &[]);
+    let polls = |exchange: &Exchange| exchange.call.is("GET", COMMANDS);
+    wired.wire.wait("a poll", 0, BOUND, |exchange| polls(exchange) && exchange.took_effect());
+    let mut sent = 0;
+    wired.wire.rule(move |call: &Call, reply| {
+        if call.server != Server::Gateway || !call.is("GET", COMMANDS) || reply.is_some() {
+            return Fate::Pass;
+        }
+        let commands: Vec<_> =
+            (sent..sent + 64).map(|number| json!({ "never_signed": "x".repeat(number) })).collect();
+        sent += 64;
+        Fate::Answer { status: 200, body: json!({ "commands": commands }).to_string(), retry_after_s: None }
+    });
+    let from = wired.wire.len();
+    until("a thousand envelopes", 2 * BOUND, || {
+        (wired.wire.since(from).into_iter().filter(polls).count() > 16).then_some(())
+    });
+    wired.wire.pass_all();
+    applied(&wired.world, "c", &json!({}));
+    let log = replica.agent.process().stderr_text();
+    let refused = log.lines().filter(|line| line.contains("refused unreadable=true")).count();
+    assert!((64..=2 * 65).contains(&refused), "those of a minute, or of two: {refused}");
+    assert!(log.contains("more of this kind than is said in a minute"), "{log}");
+}
+
 /// A poll's answer that is larger than any may be.
 #[test]
 fn an_answer_of_the_manager_beyond_the_limit_is_named_and_does_not_stop_the_agent() {
