@@ -38,6 +38,8 @@ struct Batch {
 
 /// What people are told of a refusal once it is recorded.
 struct Told {
+    /// It is signed, and this its one outcome.
+    recorded: bool,
     /// Of the same envelope the same.
     digest: String,
     line: String,
@@ -106,7 +108,11 @@ impl Leader {
         reign.store.commit(world, &reign.tenure, batch.next)?;
         world.board.publish(reign.store.shared());
         for told in batch.refused {
-            say(&mut self.refused, now, log::Level::Warn, &told.digest, &told.line);
+            if told.recorded {
+                log::warn!("{}", told.line);
+            } else {
+                say(&mut self.refused, now, log::Level::Warn, &told.digest, &told.line);
+            }
             world.notices.warning("CommandRefused", About::Pod, &told.event);
         }
         batch.tasks.iter().for_each(Task::begun);
@@ -196,6 +202,7 @@ impl Batch {
             return;
         }
         self.refused.push(Told {
+            recorded: receipt.recorded,
             digest: format!("{:?}", ring::digest::digest(&ring::digest::SHA256, delivery.bytes())),
             line: format!("refused {whose} reason={} message={:?}", refusal.reason, refusal.message),
             event: format!("{what}: {}", refusal.reason),

@@ -115,8 +115,14 @@ fn a_gateway_that_delivers_what_was_never_signed_fills_no_log() {
         (wired.wire.since(from).into_iter().filter(polls).count() > 16).then_some(())
     });
     wired.wire.pass_all();
-    applied(&wired.world, "c", &json!({}));
+    // What is authentic is said all the same.
+    let large = json!({ "text": "x".repeat(240 * 1024) });
+    applied(&wired.world, "a", &large);
+    applied(&wired.world, "b", &large);
+    let third = queue(&wired.world, "managedcomponent.apply", &json!({ "name": "c", "spec": large }));
+    wired.world.manager.wait_command(wired.world.cluster_id(), &third, BOUND);
     let log = replica.agent.process().stderr_text();
+    assert!(log.contains("reason=too_large"), "{log}");
     let refused = log.lines().filter(|line| line.contains("refused unreadable=true")).count();
     assert!((64..=2 * 65).contains(&refused), "those of a minute, or of two: {refused}");
     assert!(log.contains("more of this kind than is said in a minute"), "{log}");
