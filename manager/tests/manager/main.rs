@@ -7,6 +7,7 @@ mod both;
 mod certificate;
 mod kubeconfig;
 mod raw;
+mod restore;
 mod shedding;
 mod sqlite;
 
