@@ -16,7 +16,7 @@ pub(crate) mod questions;
 pub(crate) mod wake;
 
 use crate::keys::server::ServerKey;
-use crate::limits::callers::{Kept, Limits};
+use crate::limits::callers::{Checks, Kept, Limits};
 use crate::limits::room::Room;
 use crate::process::stop::Stop;
 use crate::store::Store;
@@ -53,6 +53,8 @@ pub(crate) struct App {
     pub(crate) operators: Arc<Limits>,
     /// The connections that operators keep.
     pub(crate) kept: Kept,
+    /// The kubeconfigs that are being looked at.
+    pub(crate) checks: Checks,
     /// Whether the process is to end.
     pub(crate) stop: Stop,
 }

@@ -9,7 +9,7 @@ use crate::app::wake::Wake;
 use crate::app::{App, Shared};
 use crate::keys::secrets::Secrets;
 use crate::keys::server::ServerKey;
-use crate::limits::callers::{Kept, Limits};
+use crate::limits::callers::{Checks, Kept, Limits};
 use crate::ports::open_files;
 use crate::ports::serve::{Port, files_of};
 use crate::ports::tls::Clients;
@@ -88,6 +88,7 @@ async fn start(
         agents: Limits::with_rate(gateway::MAX_OPEN, load.agent_rate),
         operators: Limits::with_rate(rest::MAX_OPEN, token_rate),
         kept: Kept::new(),
+        checks: Checks::new(),
         stop,
     });
     let [renewed, looked, asked, noted] = [(); 4].map(|()| Arc::clone(&app));

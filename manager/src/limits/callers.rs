@@ -13,6 +13,9 @@ const KEPT: usize = 1024;
 /// Most connections that one token keeps, and the tokens of one tenant: others end with their answer.
 const MAX_KEPT: [usize; 2] = [64, 128];
 
+/// Most kubeconfigs that are looked at at once, those of one tenant and all: what their servers answer is held in memory.
+const MAX_CHECKS: [usize; 2] = [2, 16];
+
 /// What each caller has open, and how far it is ahead of its rate.
 pub(crate) struct Limits {
     most: usize,
@@ -124,6 +127,25 @@ impl Kept {
     }
 }
 
+/// The kubeconfigs that are being looked at.
+pub(crate) struct Checks {
+    of_tenant: Arc<Limits>,
+    of_all: Arc<Limits>,
+}
+
+impl Checks {
+    /// None yet.
+    pub(crate) fn new() -> Self {
+        Self { of_tenant: Limits::new(MAX_CHECKS[0]), of_all: Limits::new(MAX_CHECKS[1]) }
+    }
+
+    /// A place for one of a tenant's.
+    pub(crate) fn enter(&self, tenant_id: &str) -> Result<[Place; 2], Busy> {
+        let of_tenant = self.of_tenant.enter(&tenant_id.into())?;
+        Ok([of_tenant, self.of_all.enter(&"all".into())?])
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -136,6 +158,17 @@ mod tests {
         assert_eq!(limits.enter(&a).err(), Some(Busy::Open));
         drop(held);
         assert!(limits.enter(&a).is_ok());
+    }
+
+    #[test]
+    fn a_tenant_has_two_checks_and_leaves_room_for_others() {
+        let checks = Checks::new();
+        let mut held: Vec<_> =
+            (0..16).map(|number| checks.enter(&format!("tenant-{}", number / 2))).collect();
+        assert!(held.iter().all(Result::is_ok));
+        assert_eq!(checks.enter("another").err(), Some(Busy::Open));
+        held.truncate(2);
+        assert!(checks.enter("tenant-0").is_err() && checks.enter("another").is_ok());
     }
 
     #[test]

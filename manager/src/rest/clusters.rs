@@ -53,7 +53,10 @@ pub(crate) async fn register(
     }
     // Not kept: it is only ever used while the request lasts.
     let seen = match kubeconfig {
-        Some(kubeconfig) => Some(import::check(&kubeconfig, &namespace).await.map_err(Problem::kubeconfig)?),
+        Some(kubeconfig) => {
+            let _places = app.checks.enter(operator.tenant()).map_err(|_| Problem::checks())?;
+            Some(import::check(&kubeconfig, &namespace).await.map_err(Problem::kubeconfig)?)
+        }
         None => None,
     };
     let mut change = app.store.change(&key).await?;

@@ -3,15 +3,22 @@
 //!
 //! A kubeconfig can name programs to run, files to read and proxies to go through. All of that is
 //! refused: what counts is in the text itself, and the kubeconfig is dropped when this returns.
+//!
+//! The server that it names may be any that the manager can reach, and of any intent: little of its answer is read, and
+//! of what went wrong a tenant is told the same, whatever it was. How long it took can still be told apart.
 
+use axum::http::Response;
+use http_body_util::Limited;
 use k8s_openapi::api::authorization::v1::{
     ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec,
 };
 use kube::api::{Api, PostParams};
+use kube::client::{ClientBuilder, DynBody};
 use kube::config::{AuthInfo, Cluster, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use std::time::Duration;
 use tokio::task::JoinSet;
+use tower::util::MapResponseLayer;
 
 /// How long all of it may take.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -21,6 +28,13 @@ const CONNECT_LIMIT: Duration = Duration::from_secs(5);
 
 /// Questions under way at once.
 const AT_ONCE: usize = 8;
+
+/// Largest answer that is read, in bytes: many times what an API server answers to these questions.
+const MAX_ANSWER_BYTES: usize = 64 * 1024;
+
+/// What is said wherever the server is not reached, or is none that is wanted.
+const NO_ANSWER: &str = "no answer of an API server within 15 s: look at the kubeconfig's server and \
+    certificate-authority-data, and at what stands between the manager and it; the manager's log at debug says what it met";
 
 /// Longest foreign text that is shown, in characters.
 const MAX_SHOWN: usize = 200;
@@ -132,7 +146,7 @@ fn forbidden(namespace: &str) -> Vec<Right<'_>> {
 pub(crate) async fn check(kubeconfig: &str, namespace: &str) -> Result<Seen, Refused> {
     match tokio::time::timeout(LIMIT, look(kubeconfig, namespace)).await {
         Ok(seen) => seen,
-        Err(_) => Err(Refused::Unreachable("the API server did not answer within 15 s".to_owned())),
+        Err(_) => Err(Refused::Unreachable(NO_ANSWER.to_owned())),
     }
 }
 
@@ -228,7 +242,10 @@ async fn client(kubeconfig: &str) -> Result<Client, Refused> {
     config.connect_timeout = Some(CONNECT_LIMIT);
     config.read_timeout = Some(LIMIT);
     config.write_timeout = Some(LIMIT);
-    Client::try_from(config).map_err(|_| refused("its certificates or keys cannot be used"))
+    let builder =
+        ClientBuilder::try_from(config).map_err(|_| refused("its certificates or keys cannot be used"))?;
+    let limit = |answer: Response<Box<DynBody>>| answer.map(|body| Limited::new(body, MAX_ANSWER_BYTES));
+    Ok(builder.with_layer(&MapResponseLayer::new(limit)).build())
 }
 
 fn check_cluster(cluster: &Cluster) -> Result<(), &'static str> {
@@ -263,7 +280,8 @@ fn check_user(user: &AuthInfo) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Why there was no answer, in words that hold no body: what answers there may be anything.
+/// Why there was no answer. What a server said that proved to be of the kubeconfig's authority, as its status alone: what is
+/// in its body may be anything. Else nothing, or a tenant could look around in the manager's network.
 fn unreachable(error: &kube::Error) -> Refused {
     let why = match error {
         kube::Error::Api(status) => match status.code {
@@ -271,15 +289,15 @@ fn unreachable(error: &kube::Error) -> Refused {
             code => format!("the API server answered {code}"),
         },
         other => {
-            let mut text = "no answer of an API server".to_owned();
-            let mut source = std::error::Error::source(other);
-            while let Some(error) = source {
-                source = error.source();
-                if source.is_none() {
-                    text = format!("{text}: {}", shown(&error.to_string()));
-                }
+            let mut innermost: &dyn std::error::Error = other;
+            while let Some(source) = innermost.source() {
+                innermost = source;
             }
-            text
+            tracing::debug!(
+                error = shown(&innermost.to_string()),
+                "a kubeconfig's API server did not answer"
+            );
+            NO_ANSWER.to_owned()
         }
     };
     Refused::Unreachable(why)

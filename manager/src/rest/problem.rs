@@ -80,6 +80,12 @@ impl Problem {
         Self { retry_after_s: Some(RETRY_AFTER_S), ..problem }
     }
 
+    /// There are as many checks of kubeconfigs as there may be, of this tenant or in all.
+    pub(crate) fn checks() -> Self {
+        let detail = "too many kubeconfigs are being looked at: of this tenant, or in all";
+        Self { detail: detail.to_owned(), ..Self::overloaded() }
+    }
+
     /// The database does not answer in time: nothing is acknowledged, though what was on its way may have been done.
     pub(crate) fn unavailable() -> Self {
         let detail = "the database does not answer";

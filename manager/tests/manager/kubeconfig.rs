@@ -1,8 +1,11 @@
 //! What a cluster is given, and what the manager sees with its kubeconfig: on a real API server.
 
-use crate::support::{Folder, Manager, served};
-use navin_test_support::{Api, Cluster};
+use crate::support::{Folder, LIMIT, Manager, served};
+use navin_test_support::{Api, Cluster, TlsServer};
 use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 fn yaml(manager: &Manager, token: &str, path: &str) -> String {
     let answer = manager.get(token, path);
@@ -84,26 +87,108 @@ fn an_imported_cluster_is_seen_with_the_rights_of_import_rbac_and_refused_with_m
     manager.get(&token, "/api/v1/clusters/new").expect(404);
 }
 
+fn config(cluster: &Value, user: &Value) -> String {
+    json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
+        "clusters": [{ "name": "c", "cluster": cluster }], "users": [{ "name": "u", "user": user }] })
+    .to_string()
+}
+
+/// The manager's own authority, as a kubeconfig has one.
+fn authority(folder: &Folder) -> String {
+    use base64::Engine as _;
+    let pem = std::fs::read(folder.join("data/tls/ca.crt")).unwrap();
+    base64::engine::general_purpose::STANDARD.encode(pem)
+}
+
+/// A server with the manager's certificate, and what registers a cluster with it as its API server.
+fn api_server(folder: &Folder, answer: impl Fn() -> String + Send + Sync + 'static) -> (TlsServer, Value) {
+    let tls = |name: &str| folder.join("data/tls").join(name);
+    let server =
+        TlsServer::with_files(&tls("server.crt"), &tls("server.key"), move |_| Some((200, answer())));
+    let cluster = json!({ "server": server.url(), "certificate-authority-data": authority(folder) });
+    let body = json!({ "cluster_id": "prod", "namespace": "navin",
+        "kubeconfig": config(&cluster, &json!({ "token": "t" })) });
+    (server, body)
+}
+
+#[test]
+fn of_an_api_server_that_answers_without_end_little_is_read() {
+    let (folder, token, manager) = served("kubeconfig-endless");
+    let (server, body) = api_server(&folder, || "0".repeat(128 * 1024 * 1024));
+    let refused = manager.post(&token, "/api/v1/clusters", &body).expect(422);
+    assert_eq!(refused["code"], "kubeconfig_unreachable", "{refused}");
+    // What the connection holds comes on top of the 64 KiB that are read.
+    assert!(server.sent() < 32 * 1024 * 1024, "{} bytes were taken", server.sent());
+}
+
+#[test]
+fn what_a_manager_can_reach_is_not_told() {
+    let (folder, token, manager) = served("kubeconfig-told");
+    let (server, no_json) = api_server(&folder, || "no JSON".to_owned());
+    let (other, mut elsewhere) = api_server(&folder, || "{}".to_owned());
+    let with = |address: &str, ca: &str| {
+        let cluster = json!({ "server": address, "certificate-authority-data": ca });
+        let kubeconfig = config(&cluster, &json!({ "token": "t" }));
+        json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": kubeconfig })
+    };
+    let (ours, theirs) = (authority(&folder), authority(&served("kubeconfig-told-other").0));
+    elsewhere["kubeconfig"] =
+        json!(elsewhere["kubeconfig"].as_str().unwrap().replace("127.0.0.1", "127.0.0.2"));
+    let nobody = with("https://127.0.0.1:1", &ours);
+    let told =
+        [no_json, elsewhere, nobody, with(&server.url(), &theirs), with(&manager.url(), &ours)].map(|body| {
+            let refused = manager.post(&token, "/api/v1/clusters", &body).expect(422);
+            refused["detail"].as_str().unwrap().to_owned()
+        });
+    drop(other);
+    // The last is a server of that authority, which says 401.
+    assert!(
+        told[..4].iter().all(|one| one.starts_with("no answer of an API server") && *one == told[0]),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_tenant_has_two_kubeconfigs_looked_at_at_once() {
+    let (folder, token, manager) = served("kubeconfig-two");
+    let other = folder.token("rival");
+    let (_server, body) = api_server(&folder, || {
+        thread::sleep(Duration::from_secs(1));
+        "no JSON".to_owned()
+    });
+    let post = |token: &str| manager.post(token, "/api/v1/clusters", &body);
+    let (seen, began) = (AtomicBool::new(false), Instant::now());
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !seen.load(Ordering::Relaxed) && began.elapsed() < LIMIT {
+                    post(&token);
+                }
+            });
+        }
+        let refused = crate::support::until("both are looked at", || {
+            // Ours may be one of the two.
+            Some(post(&token)).filter(|answer| answer.status != 422)
+        });
+        let others = post(&other);
+        seen.store(true, Ordering::Relaxed);
+        refused.expect_put_off(503, 5);
+        assert_eq!(refused.body["code"], "overloaded");
+        assert_eq!(others.expect(422)["code"], "kubeconfig_unreachable");
+    });
+}
+
 #[test]
 fn a_kubeconfig_that_names_a_program_a_file_or_no_certificate_is_not_used() {
     let (folder, token, manager) = served("kubeconfig");
     let mark = folder.join("ran").display().to_string();
-    let ca = {
-        use base64::Engine as _;
-        let pem = std::fs::read(folder.join("data/tls/ca.crt")).unwrap();
-        base64::engine::general_purpose::STANDARD.encode(pem)
-    };
-    let good_cluster = json!({ "server": "https://127.0.0.1:1", "certificate-authority-data": ca });
-    let config = |cluster: Value, user: Value| {
-        json!({ "apiVersion": "v1", "kind": "Config", "current-context": "c",
-            "contexts": [{ "name": "c", "context": { "cluster": "c", "user": "u" } }],
-            "clusters": [{ "name": "c", "cluster": cluster }], "users": [{ "name": "u", "user": user }] })
-        .to_string()
-    };
+    let good_cluster =
+        json!({ "server": "https://127.0.0.1:1", "certificate-authority-data": authority(&folder) });
     let with = |name: &str, value: Value| {
         let mut cluster = good_cluster.clone();
         cluster[name] = value;
-        config(cluster, json!({ "token": "t" }))
+        config(&cluster, &json!({ "token": "t" }))
     };
     let exec = json!({ "apiVersion": "client.authentication.k8s.io/v1", "command": "touch", "args": [mark],
         "interactiveMode": "Never" });
@@ -117,14 +202,14 @@ fn a_kubeconfig_that_names_a_program_a_file_or_no_certificate_is_not_used() {
         with("certificate-authority-data", json!(null)),
         with("certificate-authority-data", json!("LS0t")),
         with("proxy-url", json!("http://127.0.0.1:1")),
-        config(good_cluster.clone(), json!({ "exec": exec })),
-        config(good_cluster.clone(), json!({ "tokenFile": "/etc/hostname" })),
+        config(&good_cluster, &json!({ "exec": exec })),
+        config(&good_cluster, &json!({ "tokenFile": "/etc/hostname" })),
         config(
-            good_cluster.clone(),
-            json!({ "client-certificate": "/etc/hostname", "client-key": "/etc/hostname" }),
+            &good_cluster,
+            &json!({ "client-certificate": "/etc/hostname", "client-key": "/etc/hostname" }),
         ),
-        config(good_cluster.clone(), json!({ "auth-provider": { "name": "gcp", "config": {} } })),
-        config(good_cluster.clone(), json!({ "token": "t", "as": "system:admin" })),
+        config(&good_cluster, &json!({ "auth-provider": { "name": "gcp", "config": {} } })),
+        config(&good_cluster, &json!({ "token": "t", "as": "system:admin" })),
     ] {
         let body = json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": kubeconfig });
         let refused = manager.post(&token, "/api/v1/clusters", &body).expect(422);
@@ -132,7 +217,7 @@ fn a_kubeconfig_that_names_a_program_a_file_or_no_certificate_is_not_used() {
     }
     assert!(!folder.join("ran").exists(), "a program was run");
     // Nobody listens there: refused in time, and without the cluster.
-    let kubeconfig = config(good_cluster, json!({ "token": "t" }));
+    let kubeconfig = config(&good_cluster, &json!({ "token": "t" }));
     let body = json!({ "cluster_id": "prod", "namespace": "navin", "kubeconfig": kubeconfig });
     assert_eq!(manager.post(&token, "/api/v1/clusters", &body).expect(422)["code"], "kubeconfig_unreachable");
     manager.get(&token, "/api/v1/clusters/prod").expect(404);

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -14,6 +14,9 @@ use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 use crate::proxy::message::Message;
 use crate::proxy::tls::server_config;
+
+/// Bytes of a body that are sent at once.
+const CHUNK: usize = 64 * 1024;
 
 /// How long a client may say nothing on an open connection.
 const SILENT: Duration = Duration::from_mins(1);
@@ -38,6 +41,7 @@ pub struct Request {
 pub struct TlsServer {
     port: u16,
     closed: Arc<AtomicBool>,
+    sent: Arc<AtomicUsize>,
 }
 
 impl TlsServer {
@@ -50,17 +54,20 @@ impl TlsServer {
         let port = listener.local_addr().expect("a bound address").port();
         let closed = Arc::new(AtomicBool::new(false));
         let (config, answer, ours) = (Arc::new(config), Arc::new(answer), Arc::clone(&closed));
+        let sent = Arc::new(AtomicUsize::new(0));
+        let all_sent = Arc::clone(&sent);
         thread::spawn(move || {
             for socket in listener.incoming().map_while(Result::ok) {
                 if ours.load(Ordering::Relaxed) {
                     return;
                 }
-                let (config, answer) = (Arc::clone(&config), Arc::clone(&answer));
+                let (config, answer, sent) =
+                    (Arc::clone(&config), Arc::clone(&answer), Arc::clone(&all_sent));
                 // A connection that breaks is for the client to notice.
-                thread::spawn(move || drop(serve(socket, config, &*answer)));
+                thread::spawn(move || drop(serve(socket, config, &*answer, &sent)));
             }
         });
-        Self { port, closed }
+        Self { port, closed, sent }
     }
 
     /// The same with a certificate and its key from files, for clients that show none.
@@ -70,6 +77,11 @@ impl TlsServer {
         answer: impl Fn(&Request) -> Option<(u16, String)> + Send + Sync + 'static,
     ) -> Self {
         Self::start(server_config(certificate, key), answer)
+    }
+
+    /// How many bytes of bodies its clients took, or as good as.
+    pub fn sent(&self) -> usize {
+        self.sent.load(Ordering::Relaxed)
     }
 
     /// `https://127.0.0.1:<port>`.
@@ -90,6 +102,7 @@ fn serve(
     socket: TcpStream,
     config: Arc<ServerConfig>,
     answer: &dyn Fn(&Request) -> Option<(u16, String)>,
+    sent: &AtomicUsize,
 ) -> io::Result<()> {
     socket.set_nodelay(true)?;
     socket.set_read_timeout(Some(SILENT))?;
@@ -110,8 +123,12 @@ fn serve(
         let length = body.len();
         write!(
             stream,
-            "HTTP/1.1 {status} X\r\nDate: {date}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{body}"
+            "HTTP/1.1 {status} X\r\nDate: {date}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
         )?;
+        for chunk in body.as_bytes().chunks(CHUNK) {
+            stream.write_all(chunk)?;
+            sent.fetch_add(chunk.len(), Ordering::Relaxed);
+        }
         stream.flush()?;
     }
     Ok(())
