@@ -27,6 +27,10 @@ use std::collections::BTreeMap;
 /// An agent that was heard within this time is online.
 const ONLINE_MS: u64 = 90_000;
 
+/// Namespaces that are Kubernetes' own, or everybody's: the agent's manifests put Pod Security on theirs, and to uninstall it is
+/// to delete that with all that is in it.
+const NOT_MANAGED: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
 /// The statuses of commands, all of which are counted.
 const STATUSES: [&str; 6] = ["queued", "delivered", "succeeded", "failed", "refused", "expired"];
 
@@ -40,6 +44,11 @@ pub(crate) async fn register(
     let mut members = read_object(body).await?;
     let cluster_id = take_label(&mut members, "cluster_id")?;
     let namespace = take_label(&mut members, "namespace")?;
+    if NOT_MANAGED.contains(&namespace.as_str()) {
+        let detail =
+            format!("namespace: not {namespace}; the agent has one of its own, which is deleted with it");
+        return Err(Problem::bad_request(&detail));
+    }
     let kubeconfig = match members.remove("kubeconfig") {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text),

@@ -125,6 +125,15 @@ fn clusters_are_registered_once_and_well_named() {
     ] {
         manager.post(&token, path, &refused).expect(400);
     }
+    for theirs in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+        let refused =
+            manager.post(&token, path, &json!({ "cluster_id": "prod", "namespace": theirs })).expect(400);
+        let detail = refused["detail"].as_str().unwrap();
+        assert!(
+            detail.starts_with(&format!("namespace: not {theirs}; the agent has one of its own")),
+            "{detail}"
+        );
+    }
     let good = json!({ "cluster_id": "prod", "namespace": "navin" });
     let shown = manager.post(&token, path, &good).expect(201);
     assert_eq!((&shown["cluster_id"], &shown["agent"]["online"]), (&json!("prod"), &json!(false)));
