@@ -12,7 +12,7 @@ use crate::rules::backoff::Backoff;
 use crate::rules::certificate::is_expiring;
 use crate::rules::link::{Link, apart, is_apart};
 use crate::rules::names::{format_time, hex};
-use crate::rules::report::{Carrier, Inventory, LIMIT as REPORT_LIMIT};
+use crate::rules::report::{Carrier, Inventory, LIMIT as REPORT_LIMIT, REPORT_TYPE};
 use crate::rules::said::Said;
 use crate::rules::state::State;
 use crate::say::say;
@@ -193,7 +193,7 @@ impl Reporter {
         let counts = state.counts();
         self.warn_of_time();
         json!({
-            "type": "navin.report/v1",
+            "type": REPORT_TYPE,
             "tenant_id": config.tenant_id,
             "cluster_id": config.cluster_id,
             "replica": self.replica,

@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// The `type` of a report.
+pub const REPORT_TYPE: &str = "navin.report/v1";
+
 /// Largest report, in bytes.
 pub const LIMIT: usize = 8 * 1024 * 1024;
 

@@ -10,7 +10,7 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use navin_cluster_agent::rules::json;
-use navin_cluster_agent::rules::messages::{Reason, Receipt, Status};
+use navin_cluster_agent::rules::messages::{Reason, Receipt};
 
 /// Largest receipt, in bytes: many times what an agent sends, `original` included.
 const MAX_RECEIPT_BYTES: usize = 64 * 1024;
@@ -69,12 +69,16 @@ fn read(bytes: &[u8]) -> Result<(Receipt, Incoming), GatewayError> {
             && original.cluster_id == receipt.cluster_id
     });
     let outcome = match (original, document.get("original")) {
-        (Some(original), Some(value)) => {
-            Outcome { receipt: json::canonical(value), status: status(original).to_owned(), recorded: true }
-        }
-        (Some(_) | None, _) => {
-            Outcome { receipt: body.clone(), status: status(&receipt).to_owned(), recorded: receipt.recorded }
-        }
+        (Some(original), Some(value)) => Outcome {
+            receipt: json::canonical(value),
+            status: original.status.as_str().to_owned(),
+            recorded: true,
+        },
+        (Some(_) | None, _) => Outcome {
+            receipt: body.clone(),
+            status: receipt.status.as_str().to_owned(),
+            recorded: receipt.recorded,
+        },
     };
     let incoming = Incoming {
         command_id: command_id.as_str().to_ascii_lowercase(),
@@ -87,12 +91,4 @@ fn read(bytes: &[u8]) -> Result<(Receipt, Incoming), GatewayError> {
 
 fn is_of(receipt: &Receipt, identity: &Identity) -> bool {
     receipt.tenant_id.as_str() == identity.tenant_id && receipt.cluster_id.as_str() == identity.cluster_id
-}
-
-fn status(receipt: &Receipt) -> &'static str {
-    match receipt.status {
-        Status::Succeeded => "succeeded",
-        Status::Failed => "failed",
-        Status::Refused => "refused",
-    }
 }

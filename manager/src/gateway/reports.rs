@@ -10,16 +10,11 @@ use axum::body::Body;
 use axum::http::StatusCode;
 use axum::response::Response;
 use navin_cluster_agent::rules::json;
+use navin_cluster_agent::rules::report::{LIMIT as MAX_REPORT_BYTES, REPORT_TYPE};
 use serde_json::Value;
-
-/// Largest report, in bytes. CONTRACT section 4.
-const MAX_REPORT_BYTES: usize = 8 * 1024 * 1024;
 
 /// What a report may take of memory while it is read, in units of 32 bytes: 128 MiB, 16 times its bytes.
 const MAX_REPORT_WEIGHT: usize = 4 * 1024 * 1024;
-
-/// The `type` of a report. CONTRACT section 5.
-const REPORT_TYPE: &str = "navin.report/v1";
 
 /// `POST /v1/cluster-agent/report`
 pub(super) async fn take(app: &Shared, identity: &Identity, body: Body) -> Result<Response, GatewayError> {

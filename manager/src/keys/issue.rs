@@ -9,6 +9,8 @@ use crate::store::commands::{self, NewCommand};
 use crate::store::identities::{self, Issued};
 use crate::store::{ClusterKey, Store, StoreError, clusters, commit};
 use navin_cluster_agent::rules::config;
+use navin_cluster_agent::rules::messages::COMMAND_TYPE;
+use navin_cluster_agent::rules::names::ComponentName;
 use serde_json::{Map, Value, json};
 use std::iter;
 use uuid::Uuid;
@@ -97,7 +99,7 @@ pub(crate) async fn command(
     let not_before = approved.saturating_sub(BACKDATED_S.saturating_mul(SECOND_MS));
     let not_after = approved.saturating_add(valid_for_s.saturating_mul(SECOND_MS));
     let payload = json!({
-        "type": "navin.command/v1",
+        "type": COMMAND_TYPE,
         "command_id": command_id,
         "tenant_id": cluster.tenant_id,
         "target": { "kind": "cluster", "id": cluster.cluster_id },
@@ -109,8 +111,8 @@ pub(crate) async fn command(
         "not_after": clock::text(not_after),
     });
     let max_validity_s = base.max_validity_s.unsigned_abs();
-    let envelope = signer.command(&payload, max_validity_s)?;
-    let name = request.arguments.get("name").and_then(Value::as_str);
+    let (envelope, operation) = signer.command(&payload, max_validity_s)?;
+    let name = operation.name().map(ComponentName::as_str);
     let command = NewCommand {
         command_id: &command_id,
         sequence: base.next_sequence,

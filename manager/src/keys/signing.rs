@@ -81,13 +81,18 @@ impl Signer {
         &self.manager_pem
     }
 
-    /// Signs a command. `max_validity_s` is the longest window that the agent takes.
-    pub(crate) fn command(&self, payload: &Value, max_validity_s: u64) -> Result<String, Unsignable> {
+    /// Signs a command; gives back its envelope, and what an agent reads in it. `max_validity_s` is the longest window
+    /// that the agent takes.
+    pub(crate) fn command(
+        &self,
+        payload: &Value,
+        max_validity_s: u64,
+    ) -> Result<(String, Operation), Unsignable> {
         let envelope = self.sign(payload)?;
         let command = open_command(envelope.as_bytes(), &self.keys, max_validity_s)
             .map_err(|refusal| Unsignable::Refused(refusal.message))?;
         match Operation::of(command.value()) {
-            Ok(_) => Ok(envelope),
+            Ok(operation) => Ok((envelope, operation)),
             Err(refusal) => Err(Unsignable::Refused(refusal.message)),
         }
     }
