@@ -10,6 +10,15 @@
 //! 5. [`store`] is all that must outlive the process; [`limits`] how much is let in.
 //! 6. [`process`] is what the process has of its system, and why it ends.
 
+// A panic ends the process, and with it every tenant's gateway: none from outside. What the agent denies besides (src/lib.rs:
+// sums that may overflow, matches on whatever else there is) is left here to the eye. Tests may do what they like.
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable))]
+#![cfg_attr(not(test), deny(clippy::todo, clippy::indexing_slicing, clippy::string_slice))]
+#![cfg_attr(
+    not(test),
+    deny(clippy::as_conversions, clippy::exit, clippy::print_stdout, clippy::print_stderr)
+)]
+
 mod app;
 mod cli;
 mod gateway;

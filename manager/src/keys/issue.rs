@@ -197,7 +197,7 @@ pub(crate) async fn identity(
         issued_at,
         not_after: certificate.not_after_ms,
         max_validity_s,
-        gateway_url: payload["gateway_url"].as_str().unwrap_or_default(),
+        gateway_url: payload.get("gateway_url").and_then(Value::as_str).unwrap_or_default(),
     };
     let revoked = identities::replace(&mut change, cluster, &issued).await?;
     let entry = Entry {

@@ -1,6 +1,10 @@
 //! What operators do from a shell, over the REST API and with its rights alone: what can be asked for ([`cli`]), and how
 //! it is shown ([`show`]). Imports [`process`](crate::process) alone, and nothing of the manager that it calls; only
 //! the command line may import it.
+#![cfg_attr(
+    not(test),
+    expect(clippy::indexing_slicing, reason = "JSON by name alone: what is missing is null")
+)]
 
 pub(crate) mod cli;
 mod client;

@@ -98,7 +98,8 @@ pub(super) fn tell(line: &str) {
 pub(super) fn table(rows: &[Value], columns: &[Column]) -> String {
     let mut lines: Vec<Vec<String>> = vec![columns.iter().map(|column| column.0.to_owned()).collect()];
     lines.extend(rows.iter().map(|row| columns.iter().map(|column| cell(row.pointer(column.1))).collect()));
-    let width = |at: usize| lines.iter().map(|line| line[at].chars().count()).max().unwrap_or(0);
+    let width =
+        |at: usize| lines.iter().filter_map(|line| Some(line.get(at)?.chars().count())).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let mut text = String::new();
     for line in &lines {

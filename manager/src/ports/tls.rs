@@ -33,7 +33,8 @@ pub(crate) fn tls_config(server: &Arc<ServerKey>, clients: Clients) -> Result<Se
             builder.with_client_cert_verifier(verifier)
         }
     };
-    let mut config = builder.with_cert_resolver(Arc::clone(server) as Arc<dyn ResolvesServerCert>);
+    let shown: Arc<dyn ResolvesServerCert> = server.clone();
+    let mut config = builder.with_cert_resolver(shown);
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     // A resumed session would keep a client's certificate without verifying it again.
     config.session_storage = Arc::new(NoServerSessionStorage {});

@@ -1,12 +1,14 @@
 //! What goes on beside the calls, for ever: each part is begun anew when it ends, so that none is missing
-//! without a word.
+//! without a word. A panic is no such end: a release ends with it (`panic = "abort"` in Cargo.toml), and whoever runs the
+//! manager starts it again.
 
 use std::time::Duration;
 
 /// Between an end and the next begin.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Runs what is not to end, as a task; an end or a panic is told, and it begins anew.
+/// Runs what is not to end, as a task; an end is told, and it begins anew. So it does after a panic where that unwinds, as in
+/// tests.
 pub(crate) fn forever<F>(name: &'static str, mut part: impl FnMut() -> F + Send + 'static)
 where
     F: Future<Output = ()> + Send + 'static,

@@ -40,9 +40,10 @@ struct Samples([String; METRICS.len()]);
 
 impl Samples {
     fn add(&mut self, name: &str, cluster: &str, label: Option<(&str, &str)>, value: f64) {
-        let Some(at) = METRICS.iter().position(|metric| metric.0 == name) else { return };
+        let mut all = METRICS.iter().zip(&mut self.0);
+        let Some((_, samples)) = all.find(|(metric, _)| metric.0 == name) else { return };
         let label = label.map_or(String::new(), |(name, text)| format!(",{name}=\"{}\"", escape(text)));
-        writeln!(self.0[at], "{name}{{cluster=\"{cluster}\"{label}}} {value}").ok();
+        writeln!(samples, "{name}{{cluster=\"{cluster}\"{label}}} {value}").ok();
     }
 
     fn text(&self) -> String {
@@ -118,7 +119,7 @@ fn seconds(ms: i64) -> f64 {
     number(ms) / number(SECOND_MS)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "counts and times are far below 2^52")]
+#[expect(clippy::cast_precision_loss, clippy::as_conversions, reason = "counts and times are far below 2^52")]
 fn number(count: i64) -> f64 {
     count as f64
 }

@@ -156,8 +156,8 @@ impl IntoResponse for Problem {
             "code": self.code,
             "detail": self.detail,
         });
-        if !self.findings.is_empty() {
-            document["findings"] = json!(self.findings);
+        if let Some(members) = document.as_object_mut().filter(|_| !self.findings.is_empty()) {
+            members.insert("findings".to_owned(), json!(self.findings));
         }
         let mut response = http::text(self.status, document.to_string(), "application/problem+json");
         if self.status == StatusCode::UNAUTHORIZED {

@@ -18,7 +18,10 @@ const MAX_COMMANDS: i64 = 64;
 const MAX_BYTES: usize = 4 * 1024 * 1024 - 1024;
 
 /// How many identities one statement looks up: few sizes, for each is prepared once.
-const SIZES: [usize; 3] = [1, 8, 64];
+const SIZES: [usize; 3] = [1, 8, LARGEST];
+
+/// The largest of them.
+const LARGEST: usize = 64;
 
 /// What a poll found.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ impl Store {
     pub(crate) async fn at_rest(&self, identity_ids: &[&str]) -> Result<HashSet<String>, StoreError> {
         let now = now_ms();
         let mut at_rest = HashSet::new();
-        for some in identity_ids.chunks(SIZES[SIZES.len() - 1]) {
+        for some in identity_ids.chunks(LARGEST) {
             // The last one is asked again to make up the number.
             let size = SIZES.into_iter().find(|size| *size >= some.len()).unwrap_or(some.len());
             let last = some.last().into_iter().cycle();
