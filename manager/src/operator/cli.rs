@@ -81,7 +81,7 @@ pub(crate) enum OperatorTask {
         #[arg(long, value_name = "FILE", requires = "register")]
         kubeconfig: Option<PathBuf>,
     },
-    /// Prints the YAML of what the manager's import may do in the cluster, for kubectl apply -f -
+    /// Prints the YAML of what the manager's import may do in the cluster, for kubectl apply -f - (-o changes nothing)
     #[command(after_help = EXIT_CODES)]
     ImportRbac(Target),
     /// Issues the agent's identity, and prints its Secret as YAML; any before is revoked
@@ -98,7 +98,7 @@ pub(crate) enum OperatorTask {
         #[arg(long = "set", value_name = "NAME=N")]
         settings: Vec<String>,
     },
-    /// Prints the YAML of all that the agent needs but its identity, for kubectl apply -f -
+    /// Prints the YAML of all that the agent needs but its identity, for kubectl apply -f - (-o changes nothing)
     #[command(after_help = EXIT_CODES)]
     Manifests {
         /// Whose.

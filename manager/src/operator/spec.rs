@@ -3,6 +3,7 @@
 use super::trouble::Trouble;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
+use serde_saphyr::UserMessageFormatter;
 use std::io::Read;
 use std::path::Path;
 
@@ -33,8 +34,10 @@ pub(super) fn parse(path: &Path, text: &str, name: &str) -> Result<Map<String, V
     let mut options = serde_saphyr::Options::default();
     options.strict_booleans = false;
     options.legacy_octal_numbers = true;
-    let Finite(document) =
-        serde_saphyr::from_str_with_options(text, options).map_err(|error| wrong(error.to_string()))?;
+    // One line for people, and nothing of the spec in it.
+    options.with_snippet = false;
+    let Finite(document) = serde_saphyr::from_str_with_options(text, options)
+        .map_err(|error| wrong(error.render_with_formatter(&UserMessageFormatter)))?;
     let Value::Object(mut members) = document else {
         return Err(wrong("expected a mapping".to_owned()));
     };
@@ -130,6 +133,20 @@ mod tests {
     fn check(text: &str, expected: Option<&Value>) {
         let found = parse(Path::new("-"), text, "web").map(Value::Object);
         assert_eq!(found.as_ref().ok(), expected, "{text}: {found:?}");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_in_one_line_with_its_place() {
+        for (text, place) in [
+            ("a: 1\na: 2", "f.yaml: duplicate mapping key `a` is not allowed here at line 2, column 1"),
+            ("a: [}", "at line 1, column 4"),
+            ("b: 1\na: *x", "at line 2, column 4"),
+        ] {
+            let Err(Trouble::Usage(told)) = parse(Path::new("f.yaml"), text, "web") else {
+                panic!("taken: {text}")
+            };
+            assert!(told.starts_with("f.yaml: ") && told.ends_with(place) && !told.contains('\n'), "{told}");
+        }
     }
 
     #[test]
