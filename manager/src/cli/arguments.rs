@@ -101,10 +101,10 @@ impl Folders {
 #[derive(Args)]
 pub(crate) struct Load {
     /// Connections of agents at once, 1 to 1000000; what comes above is put off until one ends. Lowered,
-    /// and logged, where fewer files may be open
-    #[arg(long, value_name = "N", env = "NAVIN_MAX_AGENTS", default_value_t = 16_384)]
+    /// and logged, where fewer files may be open [default: 16384]
+    #[arg(long, value_name = "N", env = "NAVIN_MAX_AGENTS")]
     #[arg(value_parser = RangedU64ValueParser::<usize>::new().range(1..=1_000_000))]
-    pub(crate) max_agents: usize,
+    pub(crate) max_agents: Option<usize>,
     /// Calls a minute of one agent's certificate, above which it is told to wait; 0 for any number
     #[arg(long, value_name = "N", env = "NAVIN_AGENT_RATE", default_value_t = 1200)]
     pub(crate) agent_rate: u32,

@@ -33,9 +33,9 @@ const TOLD_EVERY: Duration = Duration::from_hours(24);
 /// Serves both ports, until it is to stop.
 pub(super) async fn serve(task: Serve) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
-    let max_agents = open_files::fit(task.load.max_agents, files_of(rest::MAX_CONNECTIONS))?;
     // Before anything is made: the command line is whole.
     let (place, tls) = (task.folders.place.database()?, task.folders.tls_dir()?);
+    let max_agents = open_files::fit(task.load.max_agents, files_of(rest::MAX_CONNECTIONS))?;
     let secrets = Secrets::open(&tls)?;
     let server = ServerKey::open(&tls, &task.server_names, Some(Arc::clone(&secrets.authority)))?;
     let store = Store::make(&place).await?;
@@ -53,8 +53,8 @@ pub(super) async fn serve(task: Serve) -> Result<(), Failure> {
 /// Serves the gateway alone, until it is to stop.
 pub(super) async fn agent_gateway(task: AgentGateway) -> Result<(), Failure> {
     let stop = Stop::on_signal()?;
-    let max_agents = open_files::fit(task.load.max_agents, 0)?;
     let (place, tls) = (task.folders.place.database()?, task.folders.tls_dir()?);
+    let max_agents = open_files::fit(task.load.max_agents, 0)?;
     let server = ServerKey::open(&tls, &task.server_names, None)?;
     let store = Store::open(&place).await?;
     let app = start(store, server, (&task.load, 0), stop.clone()).await?;

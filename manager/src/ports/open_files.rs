@@ -7,9 +7,13 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// Files that are open besides connections: the database, keys, standard streams.
 const OTHER_FILES: usize = 100;
 
+/// Agents' connections at once, where no number is asked for.
+pub(crate) const MAX_AGENTS: usize = 16_384;
+
 /// Raises the limit as far as the system allows, and says how many agents' connections fit beside so many
 /// files of other ports: what was asked for, or fewer, which is logged.
-pub(crate) fn fit(max_agents: usize, others: usize) -> Result<usize, Failure> {
+pub(crate) fn fit(asked: Option<usize>, others: usize) -> Result<usize, Failure> {
+    let max_agents = asked.unwrap_or(MAX_AGENTS);
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
@@ -24,11 +28,14 @@ pub(crate) fn fit(max_agents: usize, others: usize) -> Result<usize, Failure> {
         let least = others.saturating_add(files_of(1));
         return Err(Failure::Argument(format!("{files} files may be open (ulimit -n): expected {least}")));
     }
-    if fits < max_agents {
-        tracing::warn!(
+    let help = "for more, raise the limit of open files (ulimit -n)";
+    if fits < max_agents && asked.is_some() {
+        tracing::warn!(files, max_agents = fits, "fewer agents are let in than --max-agents: {help}");
+    } else if fits < max_agents {
+        tracing::info!(
             files,
             max_agents = fits,
-            "fewer agents are let in than asked for: for more, raise the limit of open files (ulimit -n)"
+            "fewer agents are let in than the usual {MAX_AGENTS}: {help}"
         );
     }
     Ok(fits)

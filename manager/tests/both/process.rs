@@ -219,6 +219,14 @@ fn agents_are_as_many_as_can_be_and_no_number_is_taken_that_cannot() {
     let told = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("1000 files may be open (ulimit -n): expected 1189"), "{told}");
+    // Lowered: a warning to who asked for more, and a note to who asked for nothing. The port is no one's to listen on.
+    let unheard = ["serve", "--listen", "192.0.2.1:1"];
+    for (asked, level) in [(&["--max-agents", "10000"][..], "WARN"), (&[], "INFO")] {
+        let output = folder.run_with_open_files(2000, &[&unheard[..], asked].concat());
+        let told = String::from_utf8(output.stderr).unwrap();
+        let line = told.lines().find(|line| line.contains("fewer agents are let in than")).expect(&told);
+        assert!(line.contains(level) && line.contains("--max-agents") != asked.is_empty(), "{line}");
+    }
 }
 
 #[test]
