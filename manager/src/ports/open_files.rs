@@ -8,7 +8,7 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 const OTHER_FILES: usize = 100;
 
 /// Agents' connections at once, where no number is asked for.
-pub(crate) const MAX_AGENTS: usize = 16_384;
+const MAX_AGENTS: usize = 16_384;
 
 /// Raises the limit as far as the system allows, and says how many agents' connections fit beside so many
 /// files of other ports: what was asked for, or fewer, which is logged.

@@ -1,6 +1,6 @@
 //! What is true of the file alone: its mode, its lock, its end.
 
-use crate::support::{COMMANDS, Folder, Manager, receipt, served, until};
+use crate::support::{COMMANDS, Folder, Manager, SERVE, receipt, served, until};
 use serde_json::json;
 use sqlx::{Connection, SqliteConnection};
 use std::fs;
@@ -137,4 +137,21 @@ fn a_file_that_cannot_be_looked_at_is_not_called_missing() {
         assert_eq!(output.status.code(), Some(1), "{told}");
         assert!(told.contains(&format!("{file}: Not a directory")) && !told.contains("missing"), "{told}");
     }
+}
+
+#[test]
+fn an_older_manager_does_not_start_on_tables_that_a_newer_one_changed() {
+    let folder = Folder::new("newer-tables");
+    folder.token("acme");
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let database = format!("sqlite:{}", folder.join("data/manager.db").display());
+    let mut newer = runtime.block_on(SqliteConnection::connect(&database)).unwrap();
+    let changed = "INSERT INTO _sqlx_migrations (version, description, success, checksum, execution_time)
+        VALUES (9999, 'of a newer one', TRUE, x'00', 0)";
+    runtime.block_on(sqlx::query(changed).execute(&mut newer)).unwrap();
+    runtime.block_on(newer.close()).unwrap();
+    let output = folder.run(&SERVE);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("migration 9999 was previously applied but is missing"), "{told}");
 }
