@@ -4,6 +4,7 @@ use crate::inbox_lab::{self, answer, id, signed};
 use crate::lab::{BOUND, POD, applied, outcome, patch, queue, succeeded, until_spec};
 use crate::mount::Mount;
 use crate::signer::Signer;
+use jiff::Timestamp;
 use navin_test_support::{Agent, Identity, World, until};
 use serde_json::{Value, json};
 use std::fs;
@@ -80,6 +81,35 @@ fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_runni
     until("an Event that says so", BOUND, || {
         world.namespace.events().into_iter().find(|event| event["reason"] == "IdentityRejected")
     });
+}
+
+/// Of a value that is half taken, the terms of two replicas would differ from what each writes.
+#[test]
+fn the_lease_duration_of_a_re_issued_identity_counts_from_the_next_start() {
+    let world = World::start("rotation-lease", &json!({ "lease_duration_s": 9 }));
+    let mut mount = mount(&world);
+    let agent = agent(&world, &mount);
+    agent.wait_leads(&world.namespace, BOUND);
+    let lease = || world.namespace.lease().expect("a Lease")["spec"].clone();
+    let issued = reissue(&world, &json!({ "lease_duration_s": 60 }));
+    mount.swap(|version| issued.write(version));
+    wait_line(&agent, "lease_duration_s counts from the next start");
+    wait_line(&agent, "identity taken");
+    let taken = lease();
+    let renewed = until("two renewals", BOUND, || {
+        let now = lease();
+        assert_eq!(now["leaseDurationSeconds"], 9, "{now}");
+        let seconds = |lease: &Value| lease["renewTime"].as_str()?.parse::<Timestamp>().ok();
+        let since = seconds(&now)?.duration_since(seconds(&taken)?);
+        // One each 3 s; of a minute, one each 20 s.
+        (since.as_secs() >= 5).then_some(since)
+    });
+    assert!(renewed.as_secs() < 15, "{renewed:?}");
+    assert_eq!(lease()["leaseTransitions"], taken["leaseTransitions"]);
+    agent.process().kill9();
+    agent.process().start_again();
+    until("the next start's duration", BOUND, || (lease()["leaseDurationSeconds"] == 60).then_some(()));
+    applied(&world, "after", &json!({}));
 }
 
 /// open-cluster-management-io/argocd-pull-integration#222, scitix/siclaw#540: dark after each rotation.
