@@ -92,12 +92,6 @@ impl Api {
         self.must("DELETE", path, None)
     }
 
-    /// DELETE with options: preconditions, a propagation policy.
-    #[track_caller]
-    pub fn delete_with(&self, path: &str, options: &Value) -> Answer {
-        self.must("DELETE", path, Some(options))
-    }
-
     /// Creates or changes the Kubernetes object to be as given (server-side apply).
     #[track_caller]
     pub fn apply(&self, object: &Value) -> Value {
