@@ -93,7 +93,7 @@ impl Demo {
     }
 
     fn tamper(&mut self, world: &World) {
-        let arguments = json!({ "name": "ingress", "spec": { "replicas": 2 } }).to_string();
+        let arguments = json!({ "name": "ingress", "spec": { "replicas": 2 } });
         let signed = sign(world, "managedcomponent.apply", &arguments);
         let accepted = verify(world, &signed);
         assert_eq!(accepted.1, Some(0), "{}", accepted.0);
@@ -109,9 +109,7 @@ impl Demo {
         assert_eq!(world.apply("ingress", &spec, BOUND)["status"], "succeeded");
         world.manager.process().kill9();
         self.done("'ingress' is applied again, and the manager is killed: nobody answers the agent any more");
-        until("the agent to call itself offline", BOUND, || {
-            agent.process().stderr_text().contains("link=offline").then_some(())
-        });
+        agent.wait_log("link=offline", BOUND);
         self.done("the agent calls itself offline, 5 s after the last answer");
 
         let (path, admin) = (world.namespace.component_path("ingress"), world.cluster.admin());
@@ -125,11 +123,11 @@ impl Demo {
         restored("the component to be there again");
         self.done("somebody deleted it: made anew");
 
-        let delete = sign(world, "managedcomponent.delete", "{\"name\":\"ingress\"}");
+        let delete = sign(world, "managedcomponent.delete", &json!({ "name": "ingress" }));
         let (refused, code) = submit(agent, &delete);
         assert_eq!((&refused["reason"], code), (&json!("manager_unreachable"), Some(1)), "{refused}");
         self.done("a signed delete, put into the inbox by hand, is refused: manager_unreachable");
-        let report = sign(world, "inventory.report", "{}");
+        let report = sign(world, "inventory.report", &json!({}));
         let (answered, code) = submit(agent, &report);
         assert_eq!((&answered["status"], code), (&json!("succeeded"), Some(0)), "{answered}");
         let namespaces = &answered["result"]["inventory"]["namespaces"]["items"];
@@ -152,10 +150,8 @@ impl Demo {
 }
 
 /// A command file, made with `navin-manager sign` on the manager's own folder.
-fn sign(world: &World, operation: &str, arguments: &str) -> String {
-    let (tenant, cluster) = (world.tenant_id(), world.cluster_id());
-    let what = ["--tenant", tenant, "--cluster", cluster, "--operation", operation, "--arguments", arguments];
-    world.manager.run(&[&["sign", "--data", "data"], what.as_slice()].concat())
+fn sign(world: &World, operation: &str, arguments: &Value) -> String {
+    world.manager.sign(world.tenant_id(), world.cluster_id(), operation, arguments)
 }
 
 /// What `navin-cluster-agent submit -` says of a command file: the receipt and the exit code.

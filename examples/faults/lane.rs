@@ -119,9 +119,7 @@ impl Lane {
 
     /// The replica that holds the Lease and has written the state.
     pub(crate) fn leader(&self) -> Option<usize> {
-        let (holder, state) = (self.world.namespace.leader()?, self.world.namespace.state()?);
-        let of = |replica: &Replica| replica.agent.holder() == holder;
-        self.replicas.iter().position(of).filter(|_| state["holder"] == holder)
+        self.replicas.iter().position(|replica| replica.agent.rules(&self.world.namespace))
     }
 
     /// Queues an apply; its `command_id`.
@@ -186,8 +184,7 @@ impl Lane {
 
     /// How often the replicas' logs say this.
     pub(crate) fn count_log(&self, what: &str) -> usize {
-        let of = |replica: &Replica| replica.agent.process().stderr_text().matches(what).count();
-        self.replicas.iter().map(of).sum()
+        self.replicas.iter().map(|replica| replica.agent.count_log(what)).sum()
     }
 
     /// The name of this peer does not resolve any more: nobody answers, or somebody who is silent.

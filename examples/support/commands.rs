@@ -40,10 +40,7 @@ pub(crate) fn queue(world: &World, number: u64, valid_for_s: Option<u64>) -> Que
 
 /// The replica that holds the Lease and has written the state.
 pub(crate) fn leader<'a>(world: &World, agents: &'a [Agent; 2]) -> &'a Agent {
-    until("a leader", BOUND, || {
-        let state = world.namespace.state()?;
-        agents.iter().find(|agent| agent.leads(&world.namespace) && state["holder"] == agent.holder())
-    })
+    until("a leader", BOUND, || agents.iter().find(|agent| agent.rules(&world.namespace)))
 }
 
 /// What is not as it must be.

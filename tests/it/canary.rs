@@ -3,7 +3,7 @@
 //! text of a panic is looked at where the panics are made, in `agent::tests`.
 
 use crate::doctor_lab::Doctor;
-use crate::inbox_lab::{self, put, receipt, wait_log};
+use crate::inbox_lab::{self, put, receipt};
 use crate::lab::{BOUND, POD, applied, patch};
 use crate::signer::Signer;
 use crate::wired::{COMMANDS, RECEIPTS, REPORT, Replica, Wired};
@@ -221,7 +221,7 @@ fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
     troubles(&wired, &replica);
     patch(world, "kept", &json!({ "spec": { "password": "another" } }));
     until("the repair", BOUND, || (world.namespace.component("kept")?["spec"] == spec).then_some(()));
-    wait_log(agent, "identity rejected");
+    agent.wait_log("identity rejected", BOUND);
     fs::write(identity.join("tls.key"), &key).expect("the key");
     agent.process().start_again();
     applied(world, "late", &spec);
@@ -232,7 +232,7 @@ fn no_secret_and_nothing_of_a_spec_is_in_anything_that_is_written_for_people() {
         ..world.agent_options("agent-b")
     });
     let stranger = world.agent_with(stranger);
-    wait_log(&stranger, "UnknownIssuer");
+    stranger.wait_log("UnknownIssuer", BOUND);
     let doctor = Doctor::of(world, agent.inbox());
     let bundle = doctor.run(&["--bundle"]);
     assert!(!bundle.stdout.is_empty());

@@ -1,7 +1,6 @@
 //! The agent's own certificate: refused by the manager, and about to end.
 
 use crate::gateway::Scripted;
-use crate::inbox_lab::wait_log;
 use crate::lab::{BOUND, POD, queue};
 use navin_test_support::{AgentOptions, World, until};
 use rcgen::{BasicConstraints, Certificate, CertificateParams, IsCa, Issuer, KeyPair};
@@ -91,7 +90,7 @@ fn a_certificate_of_the_authority_that_no_identity_has_is_refused_audited_and_ne
     let certificate = replace(&world.identity_dir, &managers(&world), |_| ());
     let queued = queue(&world, "inventory.report", &json!({}));
     let agent = world.agent(POD);
-    wait_log(&agent, "poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"");
+    agent.wait_log("poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"", BOUND);
     agent.wait_leads(&world.namespace, BOUND);
     assert_eq!(world.manager.command_status(world.cluster_id(), &queued)["status"], "queued");
     let cluster = world.manager.cluster(world.cluster_id());
@@ -117,7 +116,7 @@ fn a_certificate_that_ends_within_thirty_days_is_told_in_the_log_an_event_and_th
         params.not_after = (SystemTime::now() + 29 * DAY).into();
     });
     let agent = scripted.agent();
-    wait_log(&agent, "the certificate towards the manager ends ");
+    agent.wait_log("the certificate towards the manager ends ", BOUND);
     let day = end.to_string()[..10].to_owned();
     let event = until("an Event", BOUND, || {
         let mut events = scripted.world.namespace.events().into_iter();
@@ -127,6 +126,6 @@ fn a_certificate_that_ends_within_thirty_days_is_told_in_the_log_an_event_and_th
     assert_eq!(event["type"], "Warning");
     let report = until("a second report", BOUND, || scripted.gateway.reports().into_iter().nth(1));
     assert!(report["certificate_not_after"].as_str().is_some_and(|text| text.starts_with(&day)), "{report}");
-    let said = agent.process().stderr_text().matches("the certificate towards the manager ends").count();
+    let said = agent.count_log("the certificate towards the manager ends");
     assert_eq!(said, 1, "once a day, not with each report");
 }

@@ -2,7 +2,6 @@
 //! public report about another program, named with it.
 
 use crate::gateway::Scripted;
-use crate::inbox_lab::count_log;
 use crate::lab::{
     BOUND, POD, add_finalizer, let_go, live, outcome, queue, record, state, succeeded, until_accepted,
     until_event,
@@ -112,7 +111,7 @@ fn a_state_near_its_limit_leaves_to_the_gateway_what_does_not_fit_and_loses_noth
         scripted.gateway.deliver(&[&envelope]);
         assert_eq!(scripted.answer(payload)["reason"], "nonce_replayed");
     }
-    assert_eq!(count_log(&agent, "state full"), 1, "{}", agent.process().stderr_tail());
+    assert_eq!(agent.count_log("state full"), 1, "{}", agent.process().stderr_tail());
     until_event(world, "StateFull", 1);
     // What makes room, or needs none, is taken.
     assert_eq!(scripted.answer(&signer.delete("small", 7))["status"], "succeeded");

@@ -106,9 +106,7 @@ fn events_that_the_api_server_refuses_are_dropped_and_hold_up_nothing() {
             (wired.world.namespace.component(&name)?["spec"] == spec).then_some(())
         });
     }
-    until("an Event to be dropped", BOUND, || {
-        replica.agent.process().stderr_text().contains("event dropped reason=").then_some(())
-    });
+    replica.agent.wait_log("event dropped reason=", BOUND);
     let tries =
         wired.wire.since(0).iter().filter(|exchange: &&Exchange| writes_event(&exchange.call)).count();
     // A second passes after each that is refused, at least.

@@ -2,7 +2,7 @@
 
 use crate::gateway::Scripted;
 use crate::inbox_lab::{
-    answer, count_log, id, left, online, options, put, receipt, receipt_now, receipt_within, submit, wait_log,
+    answer, id, left, online, options, put, receipt, receipt_now, receipt_within, submit,
 };
 use crate::lab::{BOUND, POD, hold_in_deletion, let_go, live, state, until_accepted, until_done};
 use crate::signer::{Signer, seconds_from_now};
@@ -174,8 +174,8 @@ fn a_file_that_is_still_being_written_is_answered_once_and_for_its_whole_content
     let dead = receipt(&agent, "dead");
     assert_eq!(dead["reason"], "invalid_envelope", "after ten seconds it is told: {dead}");
     assert!(path("dead").exists(), "and is left where it is");
-    assert_eq!(count_log(&agent, "refused "), 1, "no half counted as an envelope");
-    assert_eq!(count_log(&agent, "accepted "), 4);
+    assert_eq!(agent.count_log("refused "), 1, "no half counted as an envelope");
+    assert_eq!(agent.count_log("accepted "), 4);
 }
 
 #[test]
@@ -219,7 +219,7 @@ fn followers_leave_files_alone_and_submit_names_the_leader() {
     assert!(left(&leader).is_empty(), "{:?}", left(&leader));
 
     assert_eq!(receipt_now(&follower, "waits"), None);
-    assert_eq!(count_log(&follower, "inbox scanned"), 0);
+    assert_eq!(follower.count_log("inbox scanned"), 0);
     leader.process().kill9();
     follower.wait_leads(&scripted.world.namespace, BOUND);
     let receipt = receipt(&follower, "waits");
@@ -261,7 +261,7 @@ fn a_restart_answers_what_was_left_unanswered() {
     // It ended before or after the file was read anew.
     let outcome = if receipt["reason"] == "nonce_replayed" { &receipt["original"] } else { &receipt };
     assert_eq!((&outcome["status"], &outcome["source"]), (&json!("succeeded"), &json!("inbox")), "{receipt}");
-    wait_log(&agent, "inbox answered");
+    agent.wait_log("inbox answered", BOUND);
 }
 
 #[test]

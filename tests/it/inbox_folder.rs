@@ -2,7 +2,7 @@
 //! section 7.
 
 use crate::gateway::Scripted;
-use crate::inbox_lab::{answer, count_log, id, online, options, put, receipt, receipt_now, wait_log};
+use crate::inbox_lab::{answer, id, online, options, put, receipt, receipt_now};
 use crate::lab::{BOUND, POD, state};
 use crate::signer::seconds_from_now;
 use navin_test_support::{Agent, say, until};
@@ -125,13 +125,13 @@ fn two_thousand_files_at_once_get_one_receipt_each_and_then_all_is_quiet() {
         let receipt = receipt_now(&agent, &number.to_string()).expect("an answer");
         assert_eq!(receipt["status"], if number % 10 > 0 { "refused" } else { "succeeded" }, "{receipt}");
     }
-    assert_eq!(count_log(&agent, "accepted command="), wanted / 10 + 1, "each once");
-    assert_eq!(count_log(&agent, "inbox answered"), wanted, "each once");
+    assert_eq!(agent.count_log("accepted command="), wanted / 10 + 1, "each once");
+    assert_eq!(agent.count_log("inbox answered"), wanted, "each once");
 
     // With the folder watched and full of answered files: no loop of its own making.
-    let (scans, used) = (count_log(&agent, "inbox scanned"), cpu(&agent));
+    let (scans, used) = (agent.count_log("inbox scanned"), cpu(&agent));
     thread::sleep(Duration::from_secs(10));
-    let (scans, used) = (count_log(&agent, "inbox scanned") - scans, cpu(&agent) - used);
+    let (scans, used) = (agent.count_log("inbox scanned") - scans, cpu(&agent) - used);
     assert!(scans <= 1, "{scans} scans in 10 s");
     assert!(used <= 20, "{used} hundredths of a second in 10 s");
 }
@@ -147,7 +147,7 @@ fn a_folder_that_is_removed_and_made_again_goes_on() {
     for round in 2..5 {
         fs::remove_dir_all(agent.inbox()).unwrap();
         if round == 3 {
-            wait_log(&agent, "inbox not readable");
+            agent.wait_log("inbox not readable", BOUND);
         }
         fs::create_dir(agent.inbox()).unwrap();
         let started = Instant::now();
@@ -155,7 +155,7 @@ fn a_folder_that_is_removed_and_made_again_goes_on() {
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
     // Watched again: what comes next is seen at once.
-    wait_log(&agent, "inbox watched");
+    agent.wait_log("inbox watched", BOUND);
     let started = Instant::now();
     answer(&agent, "next", &command(9));
     assert!(started.elapsed() < Duration::from_secs(15), "{:?}", started.elapsed());
@@ -176,8 +176,8 @@ fn without_inotify_the_folder_is_scanned_and_the_log_names_the_limit() {
     options.wrapper = wrapper.iter().map(Into::into).collect();
     let agent = scripted.world.agent_with(options);
     agent.wait_leads(&scripted.world.namespace, BOUND);
-    wait_log(&agent, "link=online");
-    wait_log(&agent, "the limit of inotify is reached");
+    agent.wait_log("link=online", BOUND);
+    agent.wait_log("the limit of inotify is reached", BOUND);
     for sequence in 1..3 {
         let envelope = scripted.signer.sign(&scripted.signer.apply("ingress", sequence, &json!({})));
         let started = Instant::now();
@@ -188,7 +188,7 @@ fn without_inotify_the_folder_is_scanned_and_the_log_names_the_limit() {
         );
         assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
     }
-    assert_eq!(count_log(&agent, "inbox not watched"), 1, "told once, though tried again");
+    assert_eq!(agent.count_log("inbox not watched"), 1, "told once, though tried again");
 }
 
 /// J02: what the kubelet lays out for a ConfigMap is links, and none of it is a command, however often it is
@@ -213,6 +213,6 @@ fn a_folder_laid_out_as_a_mounted_volume_has_no_commands_in_it_and_its_swaps_dis
     let mounted = receipt(&agent, "mounted");
     assert_eq!(mounted["message"], "not a regular file", "{mounted}");
     assert_eq!(answer(&agent, "beside", &command(21))["status"], "succeeded");
-    assert_eq!(count_log(&agent, "inbox answered"), 2, "once each");
-    assert_eq!(count_log(&agent, "accepted command="), 1);
+    assert_eq!(agent.count_log("inbox answered"), 2, "once each");
+    assert_eq!(agent.count_log("accepted command="), 1);
 }

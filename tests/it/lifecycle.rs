@@ -94,9 +94,7 @@ fn a_follower_takes_over_from_a_leader_that_is_dead() {
     let first = world.agent(POD);
     first.wait_leads(&world.namespace, BOUND);
     let second = world.agent("agent-b");
-    until("the follower to watch", BOUND, || {
-        second.process().stderr_text().contains("starting").then_some(())
-    });
+    second.wait_log("starting", BOUND);
     let command = held_apply(&world, &first);
     first.process().kill9();
     second.wait_leads(&world.namespace, Duration::from_secs(10));
@@ -119,9 +117,7 @@ fn a_leader_that_was_paused_past_its_lease_does_nothing_more_of_its_own() {
     first.process().resume();
     let receipt = applied(&world, "ingress", &json!({ "replicas": 2 }));
     assert_eq!(receipt["replica"], "agent-b");
-    until("the former leader to notice", BOUND, || {
-        first.process().stderr_text().contains("leader=false").then_some(())
-    });
+    first.wait_log("leader=false", BOUND);
     assert!(second.leads(&world.namespace));
     assert_eq!(state(&world)["holder"], second.holder());
     assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 2 }));

@@ -2,7 +2,7 @@
 //! up for when the manager is back.
 
 use crate::cable::Cable;
-use crate::inbox_lab::{agent, answer, count_log, id, put, receipt, receipt_now, signed, wait_log};
+use crate::inbox_lab::{agent, answer, id, put, receipt, receipt_now, signed};
 use crate::lab::{
     BOUND, applied, hold_in_deletion, let_go, live, outcome, patch, queue, state, until_accepted,
 };
@@ -46,12 +46,12 @@ fn assert_refused(receipt: &Value) {
 fn while_the_manager_is_dead_sensitive_commands_are_refused_read_only_ones_run_and_all_receipts_follow() {
     let world = world("offline-dead");
     let agent = agent(&world);
-    wait_log(&agent, "link=connecting was=none");
-    wait_log(&agent, "link=online was=connecting");
+    agent.wait_log("link=connecting was=none", BOUND);
+    agent.wait_log("link=online was=connecting", BOUND);
     applied(&world, "ingress", &json!({ "replicas": 1 }));
     world.manager.process().kill9();
     let killed = Instant::now();
-    wait_log(&agent, "link=offline was=online");
+    agent.wait_log("link=offline was=online", BOUND);
     // A poll may have been answered a third of the period before, and the leader looks at least every 5 s.
     assert!(killed.elapsed() < Duration::from_secs(OFFLINE_AFTER_S + 6), "{:?}", killed.elapsed());
     assert!(agent.leads(&world.namespace), "it leads on");
@@ -75,7 +75,7 @@ fn while_the_manager_is_dead_sensitive_commands_are_refused_read_only_ones_run_a
     until("the repair", BOUND, || (live(&world, "ingress")["spec"]["replicas"] == 1).then_some(()));
 
     world.manager.restart();
-    wait_log(&agent, "link=online was=offline");
+    agent.wait_log("link=online was=offline", BOUND);
     let mut taken = vec![];
     for file in &files {
         let shown = outcome(&world, id(file));
@@ -91,7 +91,7 @@ fn while_the_manager_is_dead_sensitive_commands_are_refused_read_only_ones_run_a
     assert_eq!(report["counters"]["refused"]["manager_unreachable"], 4, "{report}");
     for change in ["link=connecting", "link=online was=connecting", "link=offline", "link=online was=offline"]
     {
-        assert_eq!(count_log(&agent, change), 1, "one line a change: {change}");
+        assert_eq!(agent.count_log(change), 1, "one line a change: {change}");
     }
     for reason in ["Offline", "Online"] {
         until(reason, BOUND, || world.namespace.events().iter().any(|e| e["reason"] == reason).then_some(()));
@@ -106,7 +106,7 @@ fn a_restart_while_offline_does_not_make_the_agent_accept_a_sensitive_command() 
     let agent = agent(&world);
     applied(&world, "ingress", &json!({ "replicas": 1 }));
     world.manager.process().kill9();
-    wait_log(&agent, "link=offline");
+    agent.wait_log("link=offline", BOUND);
     let before = apply_file(&world, "ingress", &json!({ "replicas": 2 }));
     assert_refused(&answer(&agent, "before", &before));
     for round in 1..=2 {
@@ -123,7 +123,7 @@ fn a_restart_while_offline_does_not_make_the_agent_accept_a_sensitive_command() 
     let again = answer(&agent, "again", &before);
     assert_eq!(again["original"]["reason"], "manager_unreachable", "{again}");
     assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 1 }));
-    assert_eq!(count_log(&agent, "accepted command="), 1, "the first, over the gateway");
+    assert_eq!(agent.count_log("accepted command="), 1, "the first, over the gateway");
     world.manager.restart();
     assert_eq!(outcome(&world, id(&before))["receipt"]["reason"], "manager_unreachable");
 }
@@ -133,7 +133,7 @@ fn while_connecting_sensitive_commands_of_the_inbox_wait_for_the_manager_and_oth
     let world = World::start("offline-connecting", &json!({ "offline_after_s": 60 }));
     world.manager.process().kill9();
     let agent = agent(&world);
-    wait_log(&agent, "link=connecting");
+    agent.wait_log("link=connecting", BOUND);
     let apply = apply_file(&world, "ingress", &json!({ "replicas": 2 }));
     put(&agent, "apply", apply.to_string());
     let inventory = signed(&world, "inventory.report", &json!({}));
@@ -142,7 +142,7 @@ fn while_connecting_sensitive_commands_of_the_inbox_wait_for_the_manager_and_oth
     assert_eq!(receipt_now(&agent, "apply"), None, "it waits");
     assert!(state(&world)["commands"].get(apply["payload"]["nonce"].as_str().expect("a nonce")).is_none());
     world.manager.restart();
-    wait_log(&agent, "link=online");
+    agent.wait_log("link=online", BOUND);
     let receipt = receipt(&agent, "apply");
     let outcome = if receipt["reason"] == "nonce_replayed" { &receipt["original"] } else { &receipt };
     assert_eq!(outcome["status"], "succeeded", "by whichever way it came first: {receipt}");
@@ -160,7 +160,7 @@ fn where_the_network_is_cut_the_agent_goes_offline_and_what_was_accepted_is_fini
     let accepted = queue(&world, "managedcomponent.apply", &arguments);
     until_accepted(&world, &accepted);
     proxy.cut();
-    wait_log(&agent, "link=offline");
+    agent.wait_log("link=offline", BOUND);
     let_go(&world, "held");
     until("the accepted command to be done", BOUND, || {
         (world.namespace.component("held")?["spec"]["by"] == "command").then_some(())
@@ -173,7 +173,7 @@ fn where_the_network_is_cut_the_agent_goes_offline_and_what_was_accepted_is_fini
     assert_eq!(shown["receipt"]["status"], "succeeded", "{shown}");
     let shown = world.manager.wait_command(world.cluster_id(), id(&refused), bound);
     assert_eq!(shown["receipt"]["reason"], "manager_unreachable", "{shown}");
-    assert!(count_log(&agent, "link=online was=offline") == 1);
+    assert!(agent.count_log("link=online was=offline") == 1);
 }
 
 #[test]
@@ -183,8 +183,8 @@ fn a_revoked_identity_is_no_way_to_the_manager() {
     applied(&world, "ingress", &json!({ "replicas": 1 }));
     // Issued, and not brought to the agent: its own is revoked.
     world.manager.issue_identity(world.cluster_id(), &json!({}));
-    wait_log(&agent, "identity_revoked");
-    wait_log(&agent, "link=offline");
+    agent.wait_log("identity_revoked", BOUND);
+    agent.wait_log("link=offline", BOUND);
     assert_refused(&answer(&agent, "apply", &apply_file(&world, "ingress", &json!({ "replicas": 2 }))));
     assert_eq!(live(&world, "ingress")["spec"], json!({ "replicas": 1 }));
 }

@@ -2,7 +2,6 @@
 //! (MaterializeInc/materialize#36872: SIGTERM has no effect in a distroless container).
 
 use crate::cable::Cable;
-use crate::inbox_lab::wait_log;
 use crate::lab::{BOUND, POD};
 use crate::wired::Wired;
 use navin_test_support::{Agent, AgentOptions, World, until};
@@ -50,7 +49,7 @@ fn pid_1_ends_at_sigterm_before_its_first_contact_with_anybody() {
     let world = World::start("pid-one", &json!({}));
     let options = AgentOptions { kube_api: Some("https://127.0.0.1:1".into()), ..world.agent_options(POD) };
     let agent = world.agent_with(first(options));
-    wait_log(&agent, "starting version=");
+    agent.wait_log("starting version=", BOUND);
     ends(&agent, 1);
 }
 
@@ -73,6 +72,6 @@ fn pid_1_ends_at_sigterm_while_the_api_server_hangs() {
     let agent = world.agent_with(first(options));
     agent.wait_leads(&world.namespace, BOUND);
     network.cut();
-    wait_log(&agent, "lease not renewed");
+    agent.wait_log("lease not renewed", BOUND);
     ends(&agent, 1);
 }

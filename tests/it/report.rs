@@ -1,7 +1,6 @@
 //! The report is what CONTRACT section 5 shows: its example is held against what the agent sends.
 
 use crate::gateway::Scripted;
-use crate::inbox_lab::{count_log, wait_log};
 use crate::lab::{BOUND, POD};
 use crate::wired::{REPORT, Wired};
 use navin_test_support::{Fate, until};
@@ -58,12 +57,12 @@ fn a_report_that_the_manager_refuses_is_told_once_and_tried_again() {
         _ => Fate::Pass,
     });
     let replica = wired.replica(POD);
-    wait_log(&replica.agent, "report refused error=\"the gateway answered 413 \\\"too_large\\\"\"");
+    replica.agent.wait_log("report refused error=\"the gateway answered 413 \\\"too_large\\\"\"", BOUND);
     until("another try", BOUND, || {
         let sent = wired.wire.since(0).into_iter().filter(|exchange| exchange.call.is("POST", REPORT));
         (sent.count() > 1).then_some(())
     });
-    assert_eq!(count_log(&replica.agent, "report refused"), 1);
+    assert_eq!(replica.agent.count_log("report refused"), 1);
     wired.wire.pass_all();
     until("a report at the manager", BOUND, || {
         let shown = wired.world.manager.cluster(wired.world.cluster_id());

@@ -1,6 +1,5 @@
 //! What the agent's service account may do in the cluster, and that there is nothing else.
 
-use crate::inbox_lab::{count_log, wait_log};
 use crate::lab::{BOUND, POD};
 use navin_test_support::{Api, World, until};
 use serde_json::{Value, json};
@@ -128,8 +127,8 @@ fn a_replica_without_rights_says_that_the_lease_is_not_readable_and_leads_when_i
     let api = agent_api(&world);
     until("its rights to be gone", BOUND, || (api.get(&world.namespace.lease_path()).0 == 403).then_some(()));
     let agent = world.agent(POD);
-    wait_log(&agent, "lease not readable error=\"Forbidden: ");
-    assert_eq!((world.namespace.lease(), count_log(&agent, "lease not readable")), (None, 1));
+    agent.wait_log("lease not readable error=\"Forbidden: ", BOUND);
+    assert_eq!((world.namespace.lease(), agent.count_log("lease not readable")), (None, 1));
     binding["metadata"] = json!({ "name": "navin-cluster-agent", "namespace": name });
     admin.apply(&binding);
     agent.wait_leads(&world.namespace, BOUND);

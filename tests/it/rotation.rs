@@ -26,10 +26,6 @@ fn reissue(world: &World, overrides: &Value) -> Identity {
     world.manager.issue_identity(world.cluster_id(), overrides)
 }
 
-fn wait_line(agent: &Agent, text: &str) {
-    until(text, BOUND, || agent.process().stderr_text().contains(text).then_some(()));
-}
-
 #[test]
 fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
     let world = World::start("rotation", &json!({}));
@@ -41,7 +37,7 @@ fn a_re_issued_identity_is_taken_without_a_restart_and_what_waited_goes_on() {
     let issued = reissue(&world, &json!({}));
     mount.swap(|version| issued.write(version));
     let identity = issued.config()["identity_id"].as_str().expect("an identity_id").to_owned();
-    wait_line(&agent, &format!("identity taken identity={identity}"));
+    agent.wait_log(&format!("identity taken identity={identity}"), BOUND);
     applied(&world, "after", &json!({}));
     assert_eq!(agent.process().pid(), pid);
     assert!(agent.process().is_running());
@@ -61,9 +57,9 @@ fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_runni
     };
     let other = rcgen::KeyPair::generate().expect("a key").serialize_pem();
     mount.swap_one("tls.key", |_| other);
-    wait_line(&agent, "tls.key: expected the key of the certificate in tls.crt, found another");
+    agent.wait_log("tls.key: expected the key of the certificate in tls.crt, found another", BOUND);
     mount.swap_one("config.json", |text| text.replace("\"lease_duration_s\":", "\"lease_duration_s\": 1"));
-    wait_line(&agent, "identity rejected");
+    agent.wait_log("identity rejected", BOUND);
     let own = fs::read_to_string(world.identity_dir.join("tls.key")).expect("the key");
     let config = fs::read_to_string(world.identity_dir.join("config.json")).expect("config.json");
     mount.swap_one("tls.key", |_| own);
@@ -74,7 +70,7 @@ fn what_may_not_take_the_place_of_the_running_identity_is_reported_and_the_runni
         ("issued_at", "2020-01-01T00:00:00Z", "payload.issued_at: expected not before"),
     ] {
         mount.swap_one("config.json", |_| resigned(&config, &|payload| payload[member] = json!(value)));
-        wait_line(&agent, wanted);
+        agent.wait_log(wanted, BOUND);
     }
     // The running one does its work all the while.
     applied(&world, "after", &json!({}));
@@ -93,8 +89,8 @@ fn the_lease_duration_of_a_re_issued_identity_counts_from_the_next_start() {
     let lease = || world.namespace.lease().expect("a Lease")["spec"].clone();
     let issued = reissue(&world, &json!({ "lease_duration_s": 60 }));
     mount.swap(|version| issued.write(version));
-    wait_line(&agent, "lease_duration_s counts from the next start");
-    wait_line(&agent, "identity taken");
+    agent.wait_log("lease_duration_s counts from the next start", BOUND);
+    agent.wait_log("identity taken", BOUND);
     let taken = lease();
     let renewed = until("two renewals", BOUND, || {
         let now = lease();
@@ -120,24 +116,24 @@ fn of_a_pair_of_which_one_half_is_new_the_old_one_is_kept_and_what_waited_goes_o
     let mut options = inbox_lab::options(&world, POD);
     options.identity_dir.clone_from(&mount.folder);
     let agent = world.agent_with(options);
-    wait_line(&agent, "link=online");
+    agent.wait_log("link=online", BOUND);
     let issued = reissue(&world, &json!({}));
     let old_key = fs::read_to_string(mount.folder.join("tls.key")).expect("the key");
     mount.swap(|version| {
         issued.write(version);
         fs::write(version.join("tls.key"), old_key).expect("the old key");
     });
-    wait_line(&agent, "tls.key: expected the key of the certificate in tls.crt, found another");
+    agent.wait_log("tls.key: expected the key of the certificate in tls.crt, found another", BOUND);
     // The old identity is revoked: a receipt waits, and so does a command.
     let filed = signed(&world, "inventory.report", &json!({}));
     assert_eq!(answer(&agent, "filed", &filed)["status"], "succeeded");
     let queued = queue(&world, "managedcomponent.apply", &json!({ "name": "c", "spec": {} }));
-    wait_line(&agent, "poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"");
+    agent.wait_log("poll failed error=\"the gateway answered 403 \\\"identity_revoked\\\"\"", BOUND);
     let shown = world.manager.command_status(world.cluster_id(), id(&filed));
     assert!(shown["receipt"].is_null(), "{shown}");
     let (pid, transitions) = (agent.process().pid(), transitions(&world));
     mount.swap(|version| issued.write(version));
-    wait_line(&agent, "identity taken");
+    agent.wait_log("identity taken", BOUND);
     succeeded(&outcome(&world, &queued));
     assert_eq!(succeeded(&outcome(&world, id(&filed)))["source"], "inbox");
     assert_eq!((agent.process().pid(), self::transitions(&world)), (pid, transitions));
@@ -174,7 +170,7 @@ fn a_signing_key_that_is_changed_step_by_step_costs_no_command_and_nothing_that_
         let issued = reissue(&world, &json!({}));
         mount.swap(|version| issued.write(version));
         let identity = issued.config()["identity_id"].as_str().expect("an identity_id").to_owned();
-        wait_line(&agent, &format!("identity taken identity={identity}"));
+        agent.wait_log(&format!("identity taken identity={identity}"), BOUND);
     };
     applied(&world, "approved", &json!({ "by": "the former" }));
 

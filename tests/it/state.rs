@@ -1,7 +1,6 @@
 //! The agent's state after each phase, as CONTRACT section 6 has it.
 
 use crate::gateway::Scripted;
-use crate::inbox_lab::count_log;
 use crate::lab::{
     BOUND, POD, add_finalizer, applied, let_go, live, record, state, until_accepted, until_done,
 };
@@ -185,10 +184,10 @@ fn a_state_that_can_for_a_while_not_be_read_or_written_is_said_once_and_all_goes
     replica.agent.process().start_again();
     applied(&wired.world, "second", &json!({}));
     assert!(unread.load(Ordering::Relaxed) > TIMES);
-    assert_eq!(count_log(&replica.agent, "the API server does not do it now"), 1);
+    assert_eq!(replica.agent.count_log("the API server does not do it now"), 1);
     let unwritten = fail("PUT");
     applied(&wired.world, "third", &json!({}));
     assert!(unwritten.load(Ordering::Relaxed) > TIMES);
-    assert_eq!(count_log(&replica.agent, "state write repeated"), 1);
+    assert_eq!(replica.agent.count_log("state write repeated"), 1);
     assert_eq!(state(&wired.world)["term"], 2, "it went on leading");
 }

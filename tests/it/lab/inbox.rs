@@ -30,19 +30,8 @@ pub(crate) fn agent(world: &World) -> Agent {
 /// The same in a world with a scripted gateway, which answers.
 pub(crate) fn online(scripted: &Scripted) -> Agent {
     let agent = agent(&scripted.world);
-    wait_log(&agent, "link=online");
+    agent.wait_log("link=online", BOUND);
     agent
-}
-
-/// Waits for a line in the agent's log.
-#[track_caller]
-pub(crate) fn wait_log(agent: &Agent, text: &str) {
-    until(text, BOUND, || agent.process().stderr_text().contains(text).then_some(()));
-}
-
-/// How often a text is in the agent's log.
-pub(crate) fn count_log(agent: &Agent, text: &str) -> usize {
-    agent.process().stderr_text().matches(text).count()
 }
 
 /// Puts a file into the inbox as one should: under another name, then renamed.
@@ -108,16 +97,9 @@ pub(crate) fn submit(inbox: &Path, wait_s: u64, command: &str) -> (Option<i32>, 
 /// Registers and signs a command at the manager, which need not run, and has the file verified: what an
 /// operator does before carrying it to a cluster.
 pub(crate) fn signed(world: &World, operation: &str, arguments: &Value) -> Value {
-    let (tenant, cluster) = (world.tenant_id(), world.cluster_id());
-    let arguments = arguments.to_string();
-    world.manager.run(
-        &[
-            &["sign", "--data", "data", "--tenant", tenant, "--cluster", cluster][..],
-            &["--operation", operation, "--arguments", &arguments, "--out", "command.json"],
-        ]
-        .concat(),
-    );
+    let envelope = world.manager.sign(world.tenant_id(), world.cluster_id(), operation, arguments);
     let file = world.folder().join("command.json");
+    fs::write(&file, &envelope).expect("a command file");
     let verified = Command::new(cargo_binary("navin-cluster-agent"))
         .arg("verify")
         .arg(&file)
@@ -126,7 +108,7 @@ pub(crate) fn signed(world: &World, operation: &str, arguments: &Value) -> Value
         .output()
         .expect("verify runs");
     assert_eq!(verified.status.code(), Some(0), "{verified:?}");
-    serde_json::from_slice(&fs::read(file).expect("the signed command")).expect("an envelope")
+    serde_json::from_str(&envelope).expect("an envelope")
 }
 
 /// The `command_id` of an envelope.

@@ -113,6 +113,23 @@ impl Agent {
         });
     }
 
+    /// Whether the Lease names it, and the state that it has written.
+    pub fn rules(&self, namespace: &Namespace) -> bool {
+        let written = || namespace.state().is_some_and(|state| state["holder"] == self.holder());
+        self.leads(namespace) && written()
+    }
+
+    /// Waits for a text in its log.
+    #[track_caller]
+    pub fn wait_log(&self, text: &str, bound: Duration) {
+        until(text, bound, || self.process.stderr_text().contains(text).then_some(()));
+    }
+
+    /// How often a text is in its log.
+    pub fn count_log(&self, text: &str) -> usize {
+        self.process.stderr_text().matches(text).count()
+    }
+
     /// The file with its token for the API server, read for every request.
     pub fn token_file(&self) -> &Path {
         &self.token

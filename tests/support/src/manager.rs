@@ -157,6 +157,14 @@ impl Manager {
         queued["command_id"].as_str().expect("a command_id").to_owned()
     }
 
+    /// Registers and signs a command from the command line, for which the manager need not run; its envelope.
+    #[track_caller]
+    pub fn sign(&self, tenant_id: &str, cluster_id: &str, operation: &str, arguments: &Value) -> String {
+        let (whose, arguments) = (["--tenant", tenant_id, "--cluster", cluster_id], arguments.to_string());
+        let what = ["--operation", operation, "--arguments", &arguments];
+        self.run(&[&["sign", "--data", "data"], &whose[..], &what].concat())
+    }
+
     /// A command as the manager shows it: `status`, `receipt`, `receipts`, `envelope` and more.
     #[track_caller]
     pub fn command_status(&self, cluster_id: &str, command_id: &str) -> Value {
