@@ -46,9 +46,11 @@ pub(crate) fn changed(which: Changed) -> (&'static Cluster, MutexGuard<'static, 
         Changed::Inventory => (&CLUSTERS[0], &TURNS[0]),
         Changed::Schema => (&CLUSTERS[1], &TURNS[1]),
     };
-    // A scenario that failed before says so itself.
+    // A scenario that failed before says so itself, and takes no other with it.
     let guard = turn.lock().unwrap_or_else(PoisonError::into_inner);
-    (cluster.get_or_init(Cluster::start), guard)
+    let cluster = cluster.get_or_init(Cluster::start);
+    cluster.install_cluster_wide();
+    (cluster, guard)
 }
 
 /// Queues a command at the real manager; its `command_id`.

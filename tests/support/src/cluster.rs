@@ -56,13 +56,19 @@ impl Cluster {
         for _ in 0..5 {
             match Self::try_start(flags) {
                 Ok(cluster) => {
-                    namespace::install_cluster_wide(&cluster.admin);
+                    cluster.install_cluster_wide();
                     return cluster;
                 }
                 Err(reason) => last = reason,
             }
         }
         panic!("no control plane after five attempts; the last: {last}");
+    }
+
+    /// Puts back what is ours cluster-wide, the CRD and the ClusterRole, until the CRD is served: a test that
+    /// changes them and fails leaves nothing to the next.
+    pub fn install_cluster_wide(&self) {
+        namespace::install_cluster_wide(&self.admin);
     }
 
     /// The control plane that the tests of this process share, each in a namespace of its own.
