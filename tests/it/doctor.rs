@@ -3,7 +3,7 @@
 use crate::doctor_lab::{Doctor, said};
 use crate::inbox_lab;
 use crate::lab::{BOUND, Changed, changed, queue, with_crd_again, without_crd};
-use crate::rights::{IN_ITS_NAMESPACE, IN_THE_CLUSTER};
+use crate::rights_lab::{IN_ITS_NAMESPACE, IN_THE_CLUSTER};
 use navin_test_support::{World, until};
 use serde_json::json;
 use std::collections::BTreeSet;

@@ -4,7 +4,10 @@
 
 mod lab;
 
-use lab::{cable, doctor as doctor_lab, gateway, inbox as inbox_lab, mount, signer, webhook, wired};
+use lab::{
+    cable, doctor as doctor_lab, gateway, inbox as inbox_lab, mount, rights as rights_lab, signer, webhook,
+    wired,
+};
 
 mod canary;
 mod certificate;

@@ -1,43 +1,13 @@
 //! What the agent's service account may do in the cluster, and that there is nothing else.
 
 use crate::lab::{BOUND, POD};
+use crate::rights_lab::{IN_ITS_NAMESPACE, IN_THE_CLUSTER};
 use navin_test_support::{Api, World, until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// Everyone who is known to the API server may ask it about oneself.
 const OF_EVERYONE: [&str; 2] = ["authorization.k8s.io", "authentication.k8s.io"];
-
-pub(crate) const IN_THE_CLUSTER: [&str; 10] = [
-    "get /nodes",
-    "list /nodes",
-    "get /namespaces",
-    "list /namespaces",
-    "get apiextensions.k8s.io/customresourcedefinitions",
-    "list apiextensions.k8s.io/customresourcedefinitions",
-    "get storage.k8s.io/storageclasses",
-    "list storage.k8s.io/storageclasses",
-    "get networking.k8s.io/ingressclasses",
-    "list networking.k8s.io/ingressclasses",
-];
-
-pub(crate) const IN_ITS_NAMESPACE: [&str; 15] = [
-    "get coordination.k8s.io/leases/navin-cluster-agent",
-    "watch coordination.k8s.io/leases/navin-cluster-agent",
-    "update coordination.k8s.io/leases/navin-cluster-agent",
-    "create coordination.k8s.io/leases",
-    "get /configmaps/navin-cluster-agent-state",
-    "update /configmaps/navin-cluster-agent-state",
-    "create /configmaps",
-    "create /events",
-    "patch /events",
-    "get platform.navin.ai/managedcomponents",
-    "list platform.navin.ai/managedcomponents",
-    "watch platform.navin.ai/managedcomponents",
-    "create platform.navin.ai/managedcomponents",
-    "update platform.navin.ai/managedcomponents",
-    "delete platform.navin.ai/managedcomponents",
-];
 
 fn agent_api(world: &World) -> Api {
     let token = world.cluster.service_account_token(&world.namespace.name, "navin-cluster-agent");

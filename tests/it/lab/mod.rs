@@ -3,13 +3,14 @@
 //! [`inbox`] and [`doctor`] speak to the agent past the manager; [`signer`] and [`gateway`] play the manager where
 //! the real one would never do what a scenario needs, [`webhook`] somebody else in the cluster; [`wired`] and
 //! [`cable`] are put between, where single calls or the network are to be broken; [`mount`] is a folder as the
-//! kubelet makes one.
+//! kubelet makes one, and [`rights`] is what the agent's account may do.
 
 pub(crate) mod cable;
 pub(crate) mod doctor;
 pub(crate) mod gateway;
 pub(crate) mod inbox;
 pub(crate) mod mount;
+pub(crate) mod rights;
 pub(crate) mod signer;
 pub(crate) mod webhook;
 pub(crate) mod wired;
