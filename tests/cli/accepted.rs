@@ -1,7 +1,7 @@
 //! Identities that are taken, in every form that the files may have: the agent starts, and ends in order.
 
 use crate::agent::{self, Run, SOON};
-use crate::identity::{Identity, authority, pem, public_pem, signing_key};
+use crate::identity::{Identity, authority, pem, public_pem};
 use navin_test_support::{Process, RunFolder, until};
 use rcgen::KeyPair;
 use serde_json::json;
@@ -125,7 +125,7 @@ fn pem_files_may_have_crlf_comments_and_several_blocks() {
         identity.put("tls.crt", identity.text("tls.crt") + &identity.text("ca.crt"));
     });
     bench.start("several-managers", |identity| {
-        let keys = [3, 1, 2].map(|number| public_pem(&signing_key(number)));
+        let keys = [3, 1, 2].map(public_pem);
         identity.put("manager.pem", keys.concat());
     });
     bench.all_start_and_end();

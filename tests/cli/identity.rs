@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use ed25519_compact::{KeyPair as SigningKey, Seed};
 use navin_cluster_agent::rules::json::canonical;
+use navin_test_support::SigningKey;
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -42,12 +42,12 @@ impl Identity {
                 "lease_duration_s": 15, "offline_after_s": 120, "poll_wait_s": 30, "report_interval_s": 300,
                 "max_validity_s": 604_800, "issued_at": "2026-11-30T11:59:00Z"
             }),
-            manager: signing_key(1),
+            manager: SigningKey::of_seed(1),
             authority,
             key: KeyPair::generate().unwrap(),
         };
         identity.put("ca.crt", root);
-        identity.put("manager.pem", public_pem(&identity.manager));
+        identity.put("manager.pem", identity.manager.public_pem());
         identity.put("tls.key", identity.key.serialize_pem());
         identity.put("tls.crt", identity.certify(&identity.key));
         identity.sign();
@@ -102,7 +102,7 @@ impl Identity {
 
     /// Signs the configuration with another key than the manager's.
     pub(crate) fn sign_as_stranger(&mut self) {
-        self.put("config.json", sign(&self.payload, &signing_key(2)));
+        self.put("config.json", sign(&self.payload, &SigningKey::of_nobody()));
     }
 
     /// A certificate of the identity's authority for a key.
@@ -159,16 +159,9 @@ pub(crate) fn authority() -> (Issuer<'static, KeyPair>, String) {
     (Issuer::new(params, key), pem)
 }
 
-/// A manager's key.
-pub(crate) fn signing_key(number: u8) -> SigningKey {
-    SigningKey::from_seed(Seed::new([number; 32]))
-}
-
-/// A manager's key as `manager.pem` has it (RFC 8410).
-pub(crate) fn public_pem(key: &SigningKey) -> String {
-    let mut der = vec![0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
-    der.extend_from_slice(key.pk.as_ref());
-    pem("PUBLIC KEY", &der)
+/// A manager's key as `manager.pem` has it.
+pub(crate) fn public_pem(seed: u8) -> String {
+    SigningKey::of_seed(seed).public_pem()
 }
 
 /// One PEM block in lines of 64 characters.
@@ -180,7 +173,5 @@ pub(crate) fn pem(label: &str, der: &[u8]) -> String {
 }
 
 fn sign(payload: &Value, key: &SigningKey) -> String {
-    let signature = STANDARD.encode(key.sk.sign(canonical(payload), None).as_ref());
-    let key_id: String = key.pk.iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
-    json!({"payload": payload, "key_id": key_id, "signature": signature}).to_string()
+    key.envelope(payload, &canonical(payload)).to_string()
 }

@@ -3,7 +3,7 @@
 mod configuration;
 
 use crate::agent::{self, Run};
-use crate::identity::{Content, Identity, NAMESPACE, pem, public_pem, signing_key};
+use crate::identity::{Content, Identity, NAMESPACE, pem, public_pem};
 use navin_test_support::RunFolder;
 use rcgen::KeyPair;
 
@@ -102,7 +102,7 @@ fn a_file_that_is_empty_or_garbage_is_refused_and_named() {
 #[test]
 fn keys_of_the_manager_that_are_none_are_refused() {
     let mut bench = Bench::new("refused-manager");
-    let good = public_pem(&signing_key(1));
+    let good = public_pem(1);
     let foreign = KeyPair::generate().unwrap();
     let secret = pem("PRIVATE KEY", &[0; 32]);
     for (text, problem) in [
@@ -156,7 +156,7 @@ fn a_client_certificate_or_key_that_is_none_is_refused() {
 fn issuers_that_are_none_are_refused() {
     let mut bench = Bench::new("refused-issuers");
     let none = "expected at least one PEM certificate, found none";
-    for text in [Identity::issue().text("tls.key"), public_pem(&signing_key(1)), "words".to_owned()] {
+    for text in [Identity::issue().text("tls.key"), public_pem(1), "words".to_owned()] {
         let identity = changed(|identity| identity.put("ca.crt", text));
         bench.refuses("no certificate", &identity, "ca.crt", none);
     }

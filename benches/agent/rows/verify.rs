@@ -6,16 +6,15 @@ use crate::lab::Lab;
 use crate::measure::thread_cpu_ms;
 use crate::table::{Goal, Row, Sample};
 use crate::units::figure;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use navin_cluster_agent::rules::config::Configuration;
 use navin_cluster_agent::rules::envelope::KeyRing;
 use navin_cluster_agent::rules::json::canonical;
 use navin_cluster_agent::rules::link::Link;
-use navin_cluster_agent::rules::names::{hex, parse_time};
+use navin_cluster_agent::rules::names::parse_time;
 use navin_cluster_agent::rules::state::State;
 use navin_cluster_agent::rules::verdict::{Trust, Verdict, judge};
-use ring::signature::{ED25519, Ed25519KeyPair, KeyPair as _, UnparsedPublicKey};
+use navin_test_support::SigningKey;
+use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
 use std::hint::black_box;
 
@@ -26,8 +25,6 @@ const LARGE: usize = 256 * 1024;
 const AROUND: usize = 256;
 /// Bytes that one measurement verifies.
 const AT_ONCE: usize = 8 << 20;
-/// What stands before the key in the DER of an Ed25519 SPKI (RFC 8410 section 4).
-const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 const NOON: &str = "2026-11-30T12:00:00Z";
 
 pub(crate) fn rows(_: &Lab, plan: &Plan) -> Vec<Row> {
@@ -82,8 +79,7 @@ struct Signed {
 impl Signed {
     /// Of at most so many bytes on the wire, and not much less.
     fn of(bytes: usize, setting: fn(usize) -> Value) -> Self {
-        let pair = Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a seed");
-        let key = pair.public_key().as_ref().to_vec();
+        let signer = SigningKey::of_seed(7);
         let (mut payload, mut settings, mut length) = (payload(), vec![], 0);
         loop {
             let setting = setting(settings.len());
@@ -95,15 +91,14 @@ impl Signed {
         }
         payload["arguments"]["spec"]["settings"] = settings.into();
         let message = canonical(&payload);
-        let signature = pair.sign(message.as_bytes()).as_ref().to_vec();
-        let wire = envelope(&pair, &payload);
+        let signature = signer.signature(&message);
+        let wire = envelope(&signer, &payload);
         assert!((bytes * 9 / 10..=bytes).contains(&wire.len()), "{} bytes", wire.len());
-        let der = STANDARD.encode([SPKI.as_slice(), &key].concat());
-        let pem = format!("-----BEGIN PUBLIC KEY-----\n{der}\n-----END PUBLIC KEY-----\n");
-        let ring = KeyRing::from_pem(&pem).expect("a key");
-        let config = Configuration::open(&envelope(&pair, &configuration()), &ring)
+        let ring = KeyRing::from_pem(&signer.public_pem()).expect("a key");
+        let config = Configuration::open(&envelope(&signer, &configuration()), &ring)
             .expect("a configuration")
             .into_value();
+        let key = signer.public().to_vec();
         Self { wire, message, signature, key, trust: Trust { ring, config }, state: State::new(1, "bench_1") }
     }
 
@@ -165,8 +160,6 @@ fn configuration() -> Value {
     })
 }
 
-fn envelope(pair: &Ed25519KeyPair, payload: &Value) -> Vec<u8> {
-    let id = hex(pair.public_key().as_ref());
-    let signature = STANDARD.encode(pair.sign(canonical(payload).as_bytes()));
-    json!({ "payload": payload, "key_id": id, "signature": signature }).to_string().into_bytes()
+fn envelope(signer: &SigningKey, payload: &Value) -> Vec<u8> {
+    signer.envelope(payload, &canonical(payload)).to_string().into_bytes()
 }

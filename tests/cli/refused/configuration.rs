@@ -1,7 +1,7 @@
 //! What the signed configuration must be: its envelope, and each of its members.
 
 use super::{Bench, changed};
-use crate::identity::{Identity, public_pem, signing_key};
+use crate::identity::{Identity, public_pem};
 use serde_json::{Map, Value, json};
 
 /// The members of a configuration, and whether one has a default.
@@ -62,7 +62,7 @@ fn a_configuration_that_was_modified_or_signed_by_another_is_refused() {
         identity.tamper(|envelope| envelope["key_id"] = trusted["key_id"].clone());
     });
     bench.refuses("a stranger by a trusted name", &posing, "config.json", does_not_verify);
-    let others = changed(|identity| identity.put("manager.pem", public_pem(&signing_key(3))));
+    let others = changed(|identity| identity.put("manager.pem", public_pem(3)));
     bench.refuses("another manager", &others, "config.json", "key_id: not a trusted key of the manager");
 }
 

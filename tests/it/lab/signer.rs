@@ -1,18 +1,15 @@
 //! Commands as the manager would never sign them, signed with its own key, or another's.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use jiff::{SignedDuration, Timestamp};
 use navin_cluster_agent::rules::json::canonical;
-use navin_test_support::World;
-use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use navin_test_support::{SigningKey, World};
 use serde_json::{Value, json};
 use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An Ed25519 key, and who is addressed in what it signs.
 pub(crate) struct Signer {
-    key: Ed25519KeyPair,
+    key: SigningKey,
     tenant_id: String,
     cluster_id: String,
 }
@@ -21,18 +18,15 @@ impl Signer {
     /// The manager's key.
     pub(crate) fn of_manager(world: &World) -> Self {
         let pem = fs::read_to_string(world.manager.data().join("tls/signing.key")).expect("the signing key");
-        let text: String = pem.lines().filter(|line| !line.starts_with("-----")).collect();
-        let der = STANDARD.decode(text).expect("PEM holds base64");
-        let key = Ed25519KeyPair::from_pkcs8_maybe_unchecked(&der).expect("an Ed25519 key");
-        Self::with(world, key)
+        Self::with(world, SigningKey::of_pem(&pem))
     }
 
     /// A key that no agent was told of.
     pub(crate) fn of_nobody(world: &World) -> Self {
-        Self::with(world, Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a seed is a key"))
+        Self::with(world, SigningKey::of_nobody())
     }
 
-    fn with(world: &World, key: Ed25519KeyPair) -> Self {
+    fn with(world: &World, key: SigningKey) -> Self {
         Self { key, tenant_id: world.tenant_id().to_owned(), cluster_id: world.cluster_id().to_owned() }
     }
 
@@ -69,13 +63,7 @@ impl Signer {
 
     /// The envelope.
     pub(crate) fn sign(&self, payload: &Value) -> Value {
-        let signature = self.key.sign(canonical(payload).as_bytes());
-        let public = self.key.public_key().as_ref();
-        json!({
-            "payload": payload,
-            "key_id": public.iter().fold(String::new(), |text, byte| format!("{text}{byte:02x}")),
-            "signature": STANDARD.encode(signature.as_ref()),
-        })
+        self.key.envelope(payload, &canonical(payload))
     }
 }
 

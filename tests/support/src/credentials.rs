@@ -23,7 +23,7 @@ pub(crate) fn signing_key() -> (String, String) {
     (pem("PRIVATE KEY", private.as_ref()), pem("PUBLIC KEY", &public))
 }
 
-fn pem(label: &str, der: &[u8]) -> String {
+pub(crate) fn pem(label: &str, der: &[u8]) -> String {
     let mut text = format!("-----BEGIN {label}-----\n");
     let body = STANDARD.encode(der);
     let mut rest = body.as_str();
@@ -48,7 +48,7 @@ pub(crate) fn short_hash(bytes: &[u8]) -> String {
     hex(digest(&SHA256, bytes).as_ref().split_at(8).0)
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string");
         text

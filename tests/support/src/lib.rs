@@ -3,8 +3,8 @@
 //! In reading order: [`World`] is all of it for one scenario; [`Cluster`] is etcd and kube-apiserver;
 //! [`Namespace`] is a fresh namespace with what `deploy/` puts into it; [`Manager`] and [`Agent`] are
 //! the two programs, [`Postgres`] is the database of several managers; [`Process`] is what they all are;
-//! [`Proxy`] breaks what goes between them, and [`TlsServer`] takes the place of one; [`until`] is how a
-//! test waits.
+//! [`Proxy`] breaks what goes between them, and [`TlsServer`] takes the place of one; [`SigningKey`]
+//! signs what no manager would; [`until`] is how a test waits.
 //!
 //! Everything here panics with a message when the world is not as a test needs it: there is nobody
 //! above a test who could do better. Everything that waits has a bound.
@@ -30,6 +30,7 @@ mod postgres;
 mod process;
 mod proxy;
 mod reaper;
+mod signing;
 mod tls_server;
 mod wait;
 mod world;
@@ -46,6 +47,7 @@ pub use namespace::Namespace;
 pub use postgres::Postgres;
 pub use process::{Launch, Process};
 pub use proxy::{Call, Door, Exchange, Fate, Gate, Proxy, Raw, Reply, Server, Wire, client_config};
+pub use signing::SigningKey;
 pub use tls_server::{Request, TlsServer};
 pub use wait::until;
 pub use world::World;
