@@ -129,7 +129,10 @@ fn a_cluster_without_the_crd_is_told_to_get_it() {
     let doctor = Doctor::of(&world, agent.inbox());
     let crd = without_crd(&world);
     let (message, advice) = doctor.only_wrong("CRD");
-    assert!(message.contains("not served") && advice.contains("`navin-manager manifests`"), "{message} {advice}");
+    assert!(
+        message.contains("not served") && advice.contains("`navin-manager manifests`"),
+        "{message} {advice}"
+    );
     with_crd_again(&world, &crd);
 }
 
